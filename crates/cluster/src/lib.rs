@@ -1,0 +1,1 @@
+//! Matrix products, k-means, nearest centroids and exact neighbours.

@@ -1,0 +1,1 @@
+//! From vector to code and back to an estimate: rotation, sign code, extra code, factors, bounds.

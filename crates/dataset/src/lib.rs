@@ -1,0 +1,1 @@
+//! Vectors in from files larger than memory: formats, validation, samples, synthetic data, ground truth files.

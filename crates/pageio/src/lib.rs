@@ -1,0 +1,1 @@
+//! Aligned pages from a file, many at once; knows nothing of vectors.

@@ -1,0 +1,1 @@
+//! rabitq-ssd
