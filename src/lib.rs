@@ -1,1 +1,4 @@
 //! rabitq-ssd
+pub mod config;
+pub mod error;
+pub mod progress;
