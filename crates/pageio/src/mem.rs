@@ -1,0 +1,88 @@
+//! Pages from memory: for tests, and for files small enough to load whole.
+//!
+//! Nothing is copied per read. Reads end when they are flushed, in the order they were submitted.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::slots::Slots;
+use crate::{AlignedBuf, Backend, Completion, PAGE, PageFile, PageReader, ReadError, Slot};
+
+pub(crate) struct MemReader {
+    pages: Arc<AlignedBuf>,
+    slots: Slots,
+    /// First page by slot.
+    first: Vec<usize>,
+    queued: VecDeque<u32>,
+    flushed: usize,
+}
+
+impl MemReader {
+    pub(crate) fn new(file: Arc<PageFile>, pages: Arc<AlignedBuf>, slots: u32) -> MemReader {
+        MemReader {
+            pages,
+            slots: Slots::new(file, slots),
+            first: vec![0; slots as usize],
+            queued: VecDeque::with_capacity(slots as usize),
+            flushed: 0,
+        }
+    }
+}
+
+impl PageReader for MemReader {
+    fn submit(&mut self, tag: u64, first: u64, count: u32) -> Result<(), ReadError> {
+        let slot = self.slots.begin(tag, first, count)?;
+        // Cannot truncate: `begin` has checked the page against what is in memory.
+        self.first[slot as usize] = first as usize;
+        self.queued.push_back(slot);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), ReadError> {
+        self.flushed = self.queued.len();
+        Ok(())
+    }
+
+    fn poll(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+        let ended = std::mem::take(&mut self.flushed);
+        for slot in self.queued.drain(..ended) {
+            done.extend(self.slots.end(slot, Ok(())));
+        }
+        Ok(ended)
+    }
+
+    fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+        if self.in_flight() == 0 {
+            return Err(ReadError::Idle);
+        }
+        self.flush()?;
+        self.poll(done)
+    }
+
+    fn bytes(&self, slot: Slot) -> &[u8] {
+        let len = self.slots.ready_len(slot);
+        let start = self.first[slot.index()] * PAGE;
+        &self.pages[start..start + len]
+    }
+
+    fn release(&mut self, slot: Slot) {
+        self.slots.release(slot);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.reading()
+    }
+
+    fn drain(&mut self) {
+        self.flushed = 0;
+        for slot in self.queued.drain(..) {
+            if let Some(completion) = self.slots.end(slot, Ok(())) {
+                self.slots.release(completion.slot);
+            }
+        }
+    }
+
+    fn backend(&self) -> Backend {
+        Backend::Memory
+    }
+}

@@ -1,0 +1,154 @@
+//! How to open a page file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{OptionError, PAGE};
+
+/// What carries the reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Backend {
+    /// The first of `io_uring`, `pread` that reads a page of the file.
+    #[default]
+    Auto,
+    /// One io_uring per reader: least CPU per read. Linux 5.6 or later, where it is allowed.
+    IoUring,
+    /// A thread pool per file that calls `pread`: runs anywhere, costs more CPU.
+    Pread,
+    /// The whole file read into memory at open.
+    Memory,
+}
+
+/// Whether reads go around the page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Direct {
+    /// `O_DIRECT` where a real read with it succeeds, the page cache elsewhere.
+    #[default]
+    Auto,
+    /// `O_DIRECT`, or an error.
+    On,
+    /// Through the page cache: right for a file that fits in memory and is read again and again.
+    Off,
+}
+
+/// Options of [`PageFile::open`](crate::PageFile::open).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// What carries the reads.
+    pub backend: Backend,
+    /// Whether reads go around the page cache.
+    pub direct: Direct,
+    /// Most reads in flight or unreleased per reader, 1 to 4096; 64 by default.
+    pub slots: u32,
+    /// Most pages one read may ask for, 1 to 1024; 1 by default. A reader's buffers take
+    /// `slots * max_pages_per_read * 4096` bytes.
+    pub max_pages_per_read: u32,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            backend: Backend::Auto,
+            direct: Direct::Auto,
+            slots: 64,
+            max_pages_per_read: 1,
+        }
+    }
+}
+
+/// A kernel ring takes more, but beyond this a deeper queue only adds latency and memory.
+const MAX_SLOTS: u32 = 4096;
+const MAX_PAGES_PER_READ: u32 = 1024;
+/// The kernel registers at most 1 GiB as one buffer.
+const MAX_BUFFER_BYTES: u64 = 1 << 30;
+
+impl OpenOptions {
+    pub(crate) fn check(&self) -> Result<(), OptionError> {
+        if !(1..=MAX_PAGES_PER_READ).contains(&self.max_pages_per_read) {
+            return Err(OptionError {
+                option: "max_pages_per_read",
+                found: self.max_pages_per_read.to_string(),
+                expected: "1 to 1024",
+            });
+        }
+        check_slots(self.slots, self.max_pages_per_read)
+    }
+}
+
+/// Also for a reader with its own number of slots.
+pub(crate) fn check_slots(slots: u32, max_pages_per_read: u32) -> Result<(), OptionError> {
+    if !(1..=MAX_SLOTS).contains(&slots) {
+        return Err(OptionError {
+            option: "slots",
+            found: slots.to_string(),
+            expected: "1 to 4096",
+        });
+    }
+    let bytes = u64::from(slots) * u64::from(max_pages_per_read) * PAGE as u64;
+    if bytes > MAX_BUFFER_BYTES {
+        return Err(OptionError {
+            option: "slots times max_pages_per_read",
+            found: format!("{bytes} bytes of buffers"),
+            expected: "at most 1 GiB",
+        });
+    }
+    Ok(())
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Backend::Auto => "auto",
+            Backend::IoUring => "io_uring",
+            Backend::Pread => "pread",
+            Backend::Memory => "memory",
+        })
+    }
+}
+
+impl FromStr for Backend {
+    type Err = OptionError;
+
+    fn from_str(name: &str) -> Result<Self, OptionError> {
+        match name {
+            "auto" => Ok(Backend::Auto),
+            "io_uring" => Ok(Backend::IoUring),
+            "pread" => Ok(Backend::Pread),
+            "memory" => Ok(Backend::Memory),
+            _ => Err(OptionError {
+                option: "backend",
+                found: name.to_owned(),
+                expected: "auto, io_uring, pread or memory",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Direct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Direct::Auto => "auto",
+            Direct::On => "on",
+            Direct::Off => "off",
+        })
+    }
+}
+
+impl FromStr for Direct {
+    type Err = OptionError;
+
+    fn from_str(name: &str) -> Result<Self, OptionError> {
+        match name {
+            "auto" => Ok(Direct::Auto),
+            "on" => Ok(Direct::On),
+            "off" => Ok(Direct::Off),
+            _ => Err(OptionError {
+                option: "direct",
+                found: name.to_owned(),
+                expected: "auto, on or off",
+            }),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Reads by `pread` on a pool of threads: what runs everywhere.
+//!
+//! ```text
+//! reader --flush--> jobs (one queue per file) --> thread: pread --> inbox of that reader --> poll
+//! ```
+//!
+//! A job owns its buffer on the way and the inbox gives it back, so no thread ever writes to
+//! memory that a reader can see, and nothing here is unsafe. Threads are started when reads queue
+//! up and nobody is idle, a bounded number of them, and are joined when the file is dropped.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crate::request::{Extent, Request};
+use crate::slots::Slots;
+use crate::{AlignedBuf, Backend, Completion, PageFile, PageReader, ReadError, Slot};
+
+/// More threads than this cost more CPU than the deeper queue brings.
+const MAX_THREADS: usize = 32;
+/// A worker calls `pread` and little else.
+const STACK_BYTES: usize = 128 * 1024;
+
+pub(crate) struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    file: Arc<File>,
+    extent: Arc<Extent>,
+    work: Mutex<Work>,
+    queued: Condvar,
+}
+
+#[derive(Default)]
+struct Work {
+    jobs: VecDeque<Job>,
+    threads: Vec<JoinHandle<()>>,
+    idle: usize,
+    stop: bool,
+}
+
+struct Job {
+    slot: u32,
+    request: Request,
+    buf: AlignedBuf,
+    inbox: Arc<Inbox>,
+}
+
+/// What has been read for one reader.
+#[derive(Default)]
+struct Inbox {
+    ended: Mutex<Vec<Ended>>,
+    /// How many `ended` holds: lets `poll` look without taking the lock.
+    count: AtomicUsize,
+    arrived: Condvar,
+}
+
+struct Ended {
+    slot: u32,
+    buf: AlignedBuf,
+    result: Result<(), ReadError>,
+}
+
+impl Pool {
+    pub(crate) fn new(file: Arc<File>, extent: Arc<Extent>) -> Pool {
+        let shared = Shared { file, extent, work: Mutex::default(), queued: Condvar::new() };
+        Pool { shared: Arc::new(shared) }
+    }
+
+    /// Starts threads until `wanted` are idle or the pool is full. Fails only when there is no
+    /// thread at all: with fewer than wanted, reads take longer.
+    fn staff(&self, work: &mut Work, wanted: usize) -> io::Result<()> {
+        while work.idle < wanted && work.threads.len() < MAX_THREADS {
+            let shared = Arc::clone(&self.shared);
+            let started = thread::Builder::new()
+                .name("pageio".into())
+                .stack_size(STACK_BYTES)
+                .spawn(move || serve(&shared));
+            match started {
+                Ok(thread) => {
+                    work.threads.push(thread);
+                    work.idle += 1;
+                }
+                Err(_) if !work.threads.is_empty() => break,
+                Err(cause) => return Err(cause),
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&self, jobs: &mut Vec<Job>) -> io::Result<()> {
+        let mut work = lock(&self.shared.work);
+        let waiting = work.jobs.len() + jobs.len();
+        self.staff(&mut work, waiting)?;
+        for job in jobs.drain(..) {
+            work.jobs.push_back(job);
+            self.shared.queued.notify_one();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let threads = {
+            let mut work = lock(&self.shared.work);
+            work.stop = true;
+            std::mem::take(&mut work.threads)
+        };
+        self.shared.queued.notify_all();
+        for thread in threads {
+            // A worker has no reason to panic, and a drop has nobody to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A worker's life. It counts as idle from birth, as `staff` has booked it.
+fn serve(shared: &Shared) {
+    let mut work = lock(&shared.work);
+    while !work.stop {
+        let Some(mut job) = work.jobs.pop_front() else {
+            work = shared.queued.wait(work).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        };
+        work.idle -= 1;
+        drop(work);
+        let len = job.request.len();
+        let result = job.request.read(&shared.file, &shared.extent, &mut job.buf[..len]);
+        job.inbox.put(Ended { slot: job.slot, buf: job.buf, result });
+        work = lock(&shared.work);
+        work.idle += 1;
+    }
+}
+
+impl Inbox {
+    fn put(&self, ended: Ended) {
+        let mut all = lock(&self.ended);
+        all.push(ended);
+        self.count.store(all.len(), Ordering::Release);
+        drop(all);
+        self.arrived.notify_one();
+    }
+
+    fn wait(&self) -> MutexGuard<'_, Vec<Ended>> {
+        self.arrived
+            .wait_while(lock(&self.ended), |ended| ended.is_empty())
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// No data is left half-changed under these locks, so a poisoned one is as good as any.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) struct PoolReader {
+    pool: Arc<Pool>,
+    slots: Slots,
+    /// By slot; absent while a job has it.
+    bufs: Vec<Option<AlignedBuf>>,
+    queued: Vec<Job>,
+    inbox: Arc<Inbox>,
+}
+
+impl PoolReader {
+    pub(crate) fn new(
+        file: Arc<PageFile>,
+        pool: Arc<Pool>,
+        slots: u32,
+    ) -> Result<PoolReader, ReadError> {
+        let pages = file.max_pages_per_read() as usize;
+        let bufs = (0..slots).map(|_| AlignedBuf::zeroed(pages).map(Some));
+        let reader = PoolReader {
+            bufs: bufs.collect::<Result<_, _>>()?,
+            slots: Slots::new(file, slots),
+            queued: Vec::with_capacity(slots as usize),
+            inbox: Arc::default(),
+            pool,
+        };
+        // With one thread up, no later flush can fail.
+        let started = reader.pool.staff(&mut lock(&reader.pool.shared.work), 1);
+        started.map_err(|cause| reader.failed(cause))?;
+        Ok(reader)
+    }
+
+    fn failed(&self, cause: io::Error) -> ReadError {
+        ReadError::Backend {
+            path: self.slots.file().path().to_owned(),
+            backend: Backend::Pread,
+            doing: "cannot start a thread",
+            cause,
+        }
+    }
+
+    fn collect(&mut self, wait: bool, done: &mut Vec<Completion>) -> usize {
+        let mut ended = if wait { self.inbox.wait() } else { lock(&self.inbox.ended) };
+        let count = ended.len();
+        for Ended { slot, buf, result } in ended.drain(..) {
+            self.bufs[slot as usize] = Some(buf);
+            done.extend(self.slots.end(slot, result));
+        }
+        self.inbox.count.store(0, Ordering::Release);
+        count
+    }
+}
+
+impl PageReader for PoolReader {
+    fn submit(&mut self, tag: u64, first: u64, count: u32) -> Result<(), ReadError> {
+        let slot = self.slots.begin(tag, first, count)?;
+        let request = self.slots.request(slot).cloned();
+        if let (Some(request), Some(buf)) = (request, self.bufs[slot as usize].take()) {
+            self.queued.push(Job { slot, request, buf, inbox: Arc::clone(&self.inbox) });
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), ReadError> {
+        if self.queued.is_empty() {
+            return Ok(());
+        }
+        self.pool.push(&mut self.queued).map_err(|cause| self.failed(cause))
+    }
+
+    fn poll(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+        if self.inbox.count.load(Ordering::Acquire) == 0 {
+            return Ok(0);
+        }
+        Ok(self.collect(false, done))
+    }
+
+    fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+        if self.in_flight() == 0 {
+            return Err(ReadError::Idle);
+        }
+        self.flush()?;
+        Ok(self.collect(true, done))
+    }
+
+    fn bytes(&self, slot: Slot) -> &[u8] {
+        let len = self.slots.ready_len(slot);
+        self.bufs[slot.index()].as_deref().map_or(&[], |buf| &buf[..len])
+    }
+
+    fn release(&mut self, slot: Slot) {
+        self.slots.release(slot);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.reading()
+    }
+
+    fn drain(&mut self) {
+        for job in std::mem::take(&mut self.queued) {
+            self.bufs[job.slot as usize] = Some(job.buf);
+            self.slots.end(job.slot, Ok(()));
+            self.slots.release(Slot(job.slot));
+        }
+        let mut discarded = Vec::new();
+        while self.in_flight() > 0 {
+            self.collect(true, &mut discarded);
+        }
+        for completion in discarded {
+            self.slots.release(completion.slot);
+        }
+    }
+
+    fn backend(&self) -> Backend {
+        Backend::Pread
+    }
+}
+
+impl Drop for PoolReader {
+    fn drop(&mut self) {
+        self.drain();
+    }
+}
