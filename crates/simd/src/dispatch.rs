@@ -169,14 +169,24 @@ fn detected() -> &'static Kernels {
     avx512().or_else(avx2).or_else(neon).unwrap_or(&scalar::KERNELS)
 }
 
-fn neon() -> Option<&'static Kernels> {
-    None
-}
+#[cfg(target_arch = "x86_64")]
+use crate::avx2::kernels as avx2;
+#[cfg(target_arch = "x86_64")]
+use crate::avx512::kernels as avx512;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use crate::neon::kernels as neon;
 
+#[cfg(not(target_arch = "x86_64"))]
 fn avx2() -> Option<&'static Kernels> {
     None
 }
 
+#[cfg(not(target_arch = "x86_64"))]
 fn avx512() -> Option<&'static Kernels> {
+    None
+}
+
+#[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
+fn neon() -> Option<&'static Kernels> {
     None
 }

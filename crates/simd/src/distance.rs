@@ -85,3 +85,13 @@ impl Kernels {
         unsafe { (self.l2_raw)(ty, q, x) }
     }
 }
+
+/// A row of floats as the raw row of type `F32` it is on a little-endian machine.
+#[cfg(target_endian = "little")]
+#[allow(dead_code, reason = "the scalar table, alone on some machines, reads floats as they are")]
+#[inline]
+pub(crate) fn as_bytes(row: &[f32]) -> &[u8] {
+    // SAFETY: the bytes are those of the slice, floats have no padding, and any address is an
+    // aligned one for bytes.
+    unsafe { std::slice::from_raw_parts(row.as_ptr().cast(), size_of_val(row)) }
+}

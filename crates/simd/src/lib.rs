@@ -25,6 +25,12 @@ mod fastscan;
 mod bounds;
 
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 
 pub use bounds::{BatchBounds, BatchFactors, BoundParams};
 pub use dispatch::{ISA_VARIABLE, Isa, IsaError, Kernels};

@@ -8,6 +8,8 @@ mod bounds;
 
 use crate::dispatch::{Isa, Kernels};
 
+pub(crate) use fwht::fwht;
+
 pub(crate) static KERNELS: Kernels = Kernels {
     isa: Isa::Scalar,
     fwht: fwht::fwht,
