@@ -1,0 +1,164 @@
+//! Building the graph, batch by batch.
+//!
+//! ```text
+//! draw a layer for every node; order them highest layer first, randomly within a layer
+//! for each batch of that order (at most 1/16 of what is in, at most MAX_BATCH):
+//!     in parallel, on the graph as it is:
+//!         descend to the node's layer; on each layer from there down:
+//!             ef nearest candidates ─▶ spread links
+//!     set the links of the new nodes
+//!     in parallel per node linked to: old links + new ones, spread again when too many
+//! ```
+//!
+//! Random order matters: centroids come sorted by coarse list, and neighbours inside one batch do
+//! not see each other.
+
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rayon::prelude::*;
+
+use super::walk::{self, HnswScratch, Rows, row_of};
+use super::{BASE_LINKS, EF_CONSTRUCTION, Hnsw, LINKS, Layer};
+
+/// Nodes inserted against the same graph, at most.
+const MAX_BATCH: usize = 512;
+/// More layers than any number of nodes needs.
+const MAX_LAYERS: usize = 12;
+
+/// The links of a new node on one layer.
+struct NewLinks {
+    node: u32,
+    layer: usize,
+    links: Vec<u32>,
+}
+
+/// Inserts all rows.
+pub(super) fn build(rows: Rows<'_>, nodes: usize, seed: u64) -> Hnsw {
+    let (order, tops) = draw_order(nodes, seed);
+    let mut graph = empty_graph(&order, &tops);
+    let mut inserted = 1;
+    while inserted < nodes {
+        let batch = (inserted / 16).clamp(1, MAX_BATCH).min(nodes - inserted);
+        let batch = &order[inserted..inserted + batch];
+        let new: Vec<NewLinks> = batch
+            .par_iter()
+            .map_init(HnswScratch::default, |scratch, &node| {
+                find_links(&graph, rows, node, tops[node as usize], scratch)
+            })
+            .flatten_iter()
+            .collect();
+        link(&mut graph, rows, &new);
+        inserted += batch.len();
+    }
+    graph
+}
+
+/// The order of insertion and the top layer of every node.
+fn draw_order(nodes: usize, seed: u64) -> (Vec<u32>, Vec<usize>) {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut order: Vec<u32> = (0..nodes as u32).collect();
+    for i in (1..nodes).rev() {
+        order.swap(i, rng.random_range(0..=i));
+    }
+    let tops: Vec<usize> = (0..nodes)
+        .map(|_| {
+            let uniform = 1.0 - rng.random::<f64>();
+            ((-uniform.ln() / (LINKS as f64).ln()) as usize).min(MAX_LAYERS - 1)
+        })
+        .collect();
+    order.sort_by_key(|&node| std::cmp::Reverse(tops[node as usize]));
+    (order, tops)
+}
+
+fn empty_graph(order: &[u32], tops: &[usize]) -> Hnsw {
+    let entry = order[0];
+    let mut layers = vec![Layer::new(None, order.len(), BASE_LINKS)];
+    for layer in 1..=tops[entry as usize] {
+        let members: Vec<u32> =
+            (0..order.len() as u32).filter(|&node| tops[node as usize] >= layer).collect();
+        let count = members.len();
+        layers.push(Layer::new(Some(members), count, LINKS));
+    }
+    Hnsw { nodes: order.len(), entry, layers }
+}
+
+/// The links of one new node on each of its layers.
+fn find_links(
+    graph: &Hnsw,
+    rows: Rows<'_>,
+    node: u32,
+    top: usize,
+    scratch: &mut HnswScratch,
+) -> Vec<NewLinks> {
+    let query = rows.row(node);
+    let mut start = walk::descend(graph, rows, query, top);
+    let mut candidates = Vec::new();
+    let mut found = Vec::with_capacity(top + 1);
+    for layer in (0..=top).rev() {
+        walk::explore(&graph.layers[layer], rows, query, start, EF_CONSTRUCTION, scratch);
+        scratch.take_candidates(&mut candidates);
+        start = candidates[0];
+        let links = spread(rows, &candidates, LINKS);
+        found.push(NewLinks { node, layer, links });
+    }
+    found
+}
+
+/// Sets the links of the new nodes and the links back to them.
+fn link(graph: &mut Hnsw, rows: Rows<'_>, new: &[NewLinks]) {
+    let mut back: Vec<(usize, u32, u32)> = Vec::new();
+    for n in new {
+        graph.layers[n.layer].set_links(n.node, &n.links);
+        back.extend(n.links.iter().map(|&target| (n.layer, target, n.node)));
+    }
+    back.sort_unstable();
+    let targets: Vec<&[(usize, u32, u32)]> =
+        back.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).collect();
+    let updated: Vec<(usize, u32, Vec<u32>)> = targets
+        .par_iter()
+        .map(|links| {
+            let (layer, target, _) = links[0];
+            let sources = links.iter().map(|l| l.2);
+            (layer, target, extended(&graph.layers[layer], rows, target, sources))
+        })
+        .collect();
+    for (layer, target, links) in updated {
+        graph.layers[layer].set_links(target, &links);
+    }
+}
+
+/// The links of `target` with `sources` added, spread again when they are too many.
+fn extended(
+    layer: &Layer,
+    rows: Rows<'_>,
+    target: u32,
+    sources: impl Iterator<Item = u32>,
+) -> Vec<u32> {
+    let limit = if layer.members.is_none() { BASE_LINKS - 1 } else { LINKS };
+    let mut links = layer.links_of(target).to_vec();
+    links.extend(sources);
+    if links.len() <= limit {
+        return links;
+    }
+    let query = rows.row(target);
+    let mut candidates: Vec<u64> = links.iter().map(|&n| rows.candidate(query, n)).collect();
+    candidates.sort_unstable();
+    spread(rows, &candidates, limit)
+}
+
+/// Up to `limit` of the candidates (ascending) in different directions: one is taken if it is
+/// nearer to the node than to every one taken before (the paper's Algorithm 4).
+fn spread(rows: Rows<'_>, candidates: &[u64], limit: usize) -> Vec<u32> {
+    let mut taken: Vec<u32> = Vec::with_capacity(limit);
+    for &candidate in candidates {
+        if taken.len() == limit {
+            break;
+        }
+        let row = rows.row(row_of(candidate));
+        let distance = walk::distance_of(candidate);
+        if taken.iter().all(|&t| rows.kernels.l2(row, rows.row(t)) >= distance) {
+            taken.push(row_of(candidate));
+        }
+    }
+    taken
+}
