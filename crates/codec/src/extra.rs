@@ -32,18 +32,20 @@ struct Grid {
     fine: u32,
     /// The fine grid goes from `best / reach` to `best * reach`.
     reach: f32,
+    /// Points between the neighbours of its best point.
+    polish: u32,
 }
 
 /// The grids for 2 to 9 bits.
 const GRIDS: [Grid; 8] = [
-    Grid { coarse: 24, fine: 40, reach: 1.15 },
-    Grid { coarse: 24, fine: 40, reach: 1.15 },
-    Grid { coarse: 24, fine: 40, reach: 1.15 },
-    Grid { coarse: 24, fine: 40, reach: 1.15 },
-    Grid { coarse: 24, fine: 64, reach: 1.15 },
-    Grid { coarse: 24, fine: 64, reach: 1.15 },
-    Grid { coarse: 24, fine: 64, reach: 1.15 },
-    Grid { coarse: 24, fine: 64, reach: 1.15 },
+    Grid { coarse: 16, fine: 16, reach: 1.15, polish: 0 },
+    Grid { coarse: 16, fine: 16, reach: 1.15, polish: 0 },
+    Grid { coarse: 16, fine: 20, reach: 1.15, polish: 0 },
+    Grid { coarse: 16, fine: 20, reach: 1.15, polish: 0 },
+    Grid { coarse: 16, fine: 24, reach: 1.15, polish: 8 },
+    Grid { coarse: 16, fine: 28, reach: 1.15, polish: 8 },
+    Grid { coarse: 16, fine: 40, reach: 1.15, polish: 12 },
+    Grid { coarse: 16, fine: 60, reach: 1.13, polish: 16 },
 ];
 
 /// The two factors of a record: `estimate = add + rescale <v, Rq> + (Y² or -<q, c>)`.
@@ -141,7 +143,7 @@ fn best_scale(kernels: &Kernels, bits: u32, a: &[f32]) -> f32 {
     }
     let root_mean_square = (kernels.dot(a, a) / a.len() as f32).sqrt();
     let mut best = Best { kernels, a, half, scale: unclipped, score: 0.0 };
-    let Grid { coarse, fine, reach } = GRIDS[bits as usize - 2];
+    let Grid { coarse, fine, reach, polish } = GRIDS[bits as usize - 2];
     let (low, high) = (LEAST * unclipped, (half / (CLIP * root_mean_square)).max(1.3 * unclipped));
     let step = (high / low).powf(1.0 / coarse as f32);
     let mut t = low;
@@ -150,8 +152,13 @@ fn best_scale(kernels: &Kernels, bits: u32, a: &[f32]) -> f32 {
         t *= step;
     }
     let (low, high) = (best.scale / reach, best.scale * reach);
+    let step = (high - low) / fine as f32;
     for point in 0..=fine {
-        best.consider(low + (high - low) * point as f32 / fine as f32);
+        best.consider(low + step * point as f32);
+    }
+    let (low, step) = (best.scale - step, 2.0 * step / (polish + 1) as f32);
+    for point in 1..=polish {
+        best.consider(low + step * point as f32);
     }
     best.scale
 }
