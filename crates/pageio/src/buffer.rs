@@ -75,3 +75,48 @@ impl fmt::Debug for AlignedBuf {
 unsafe impl Send for AlignedBuf {}
 // SAFETY: through a shared reference the bytes can only be read.
 unsafe impl Sync for AlignedBuf {}
+
+/// Buffers for a fixed number of slots. Who may touch which slot when is the owner's business.
+pub(crate) struct Slab {
+    base: NonNull<u8>,
+    slot_bytes: usize,
+    /// Keeps the memory; absent when it has been leaked.
+    owner: Option<AlignedBuf>,
+}
+
+impl Slab {
+    /// `slot_bytes` is a whole number of pages.
+    pub(crate) fn zeroed(slots: usize, slot_bytes: usize) -> Result<Slab, ReadError> {
+        let owner = AlignedBuf::zeroed(slots * (slot_bytes / PAGE))?;
+        Ok(Slab { base: owner.ptr, slot_bytes, owner: Some(owner) })
+    }
+
+    /// The buffer of a slot, to be handed to the kernel.
+    pub(crate) fn slot(&self, slot: u32) -> *mut u8 {
+        self.base.as_ptr().wrapping_add(slot as usize * self.slot_bytes)
+    }
+
+    /// The first `len` bytes of a slot.
+    ///
+    /// # Safety
+    /// `slot` exists, `len` is at most its size, and nothing writes to it while the slice lives.
+    pub(crate) unsafe fn bytes(&self, slot: u32, len: usize) -> &[u8] {
+        // SAFETY: inside the allocation, initialised by `zeroed`, and unwritten as the caller
+        // promises.
+        unsafe { slice::from_raw_parts(self.slot(slot), len) }
+    }
+
+    /// Start and length of the whole, for registration.
+    pub(crate) fn whole(&self) -> (*mut u8, usize) {
+        (self.base.as_ptr(), self.owner.as_ref().map_or(0, |owner| owner.len))
+    }
+
+    /// Never frees the memory, because the kernel may still write to it.
+    pub(crate) fn leak(&mut self) {
+        std::mem::forget(self.owner.take());
+    }
+}
+
+// SAFETY: the slab owns its memory; only raw pointers to it leave, and their use is the caller's
+// to justify.
+unsafe impl Send for Slab {}

@@ -17,8 +17,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::request::Request;
-use crate::{AlignedBuf, Backend, Completion, PAGE, PageFile, PageReader, ReadError, Slot};
+use crate::request::{Extent, Request};
+use crate::{AlignedBuf, Backend, Completion, PAGE, PageReader, ReadError, Slot};
 
 /// What goes wrong with a read of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +49,12 @@ impl Faults {
     /// The blocking read's share: fails or corrupts what has been read into `out`.
     pub(crate) fn strike(
         &self,
-        file: &PageFile,
+        extent: &Extent,
         first: u64,
         out: &mut [u8],
     ) -> Result<(), ReadError> {
         match self.find(first, (out.len() / PAGE) as u64) {
-            Some((page, Fault::Fail)) => Err(device_error(file, page)),
+            Some((page, Fault::Fail)) => Err(device_error(extent, page)),
             Some((page, Fault::Corrupt)) => {
                 out[(page - first) as usize * PAGE] ^= 1;
                 Ok(())
@@ -70,15 +70,15 @@ impl fmt::Debug for Faults {
     }
 }
 
-fn device_error(file: &PageFile, page: u64) -> ReadError {
+fn device_error(extent: &Extent, page: u64) -> ReadError {
     let cause = io::Error::from_raw_os_error(libc::EIO);
-    Request::new(0, page, PAGE).failed(file.extent(), cause)
+    Request::new(0, page, PAGE).failed(extent, cause)
 }
 
 /// A reader whose completions go wrong where `faults` says so.
 pub(crate) struct FaultyReader {
     inner: Box<dyn PageReader>,
-    file: Arc<PageFile>,
+    extent: Arc<Extent>,
     faults: Faults,
     /// By the number that stands in for the caller's tag in the inner reader.
     asked: HashMap<u64, Asked>,
@@ -102,12 +102,12 @@ struct Held {
 impl FaultyReader {
     pub(crate) fn new(
         inner: Box<dyn PageReader>,
-        file: Arc<PageFile>,
+        extent: Arc<Extent>,
         faults: Faults,
     ) -> FaultyReader {
         FaultyReader {
             inner,
-            file,
+            extent,
             faults,
             asked: HashMap::new(),
             next: 0,
@@ -131,7 +131,7 @@ impl FaultyReader {
                     continue;
                 }
                 Some((page, Fault::Fail)) => {
-                    completion.result = Err(device_error(&self.file, page));
+                    completion.result = Err(device_error(&self.extent, page));
                     self.shown.insert(completion.slot, AlignedBuf::zeroed(0)?);
                 }
                 Some((page, Fault::Corrupt)) if completion.result.is_ok() => {

@@ -9,8 +9,10 @@ use crate::mem::MemReader;
 use crate::options::check_slots;
 use crate::pool::{Pool, PoolReader};
 use crate::request::{Extent, Request};
+use crate::slots::Slots;
 use crate::{
-    AlignedBuf, Backend, Direct, OpenError, OpenOptions, PAGE, PageReader, ReadError, direct,
+    AlignedBuf, Backend, Direct, OpenError, OpenOptions, PAGE, PageReader, ReadError, choose,
+    direct,
 };
 
 /// Pages copied at a time when a direct read's target is not aligned.
@@ -42,19 +44,15 @@ impl PageFile {
         let in_memory = options.backend == Backend::Memory;
         let mode = if in_memory { Direct::Off } else { options.direct };
         let (file, extent, direct) = direct::open(path, mode, &mut why)?;
+        let extent = Arc::new(extent);
         let source = if in_memory {
             Source::Memory(Arc::new(direct::load(&file, &extent)?))
         } else {
-            let backend = Backend::Pread;
-            Source::Disk { file: Arc::new(file), direct, backend, pool: OnceLock::new() }
+            let file = Arc::new(file);
+            let backend = choose::backend(options.backend, &file, &extent, &mut why)?;
+            Source::Disk { file, direct, backend, pool: OnceLock::new() }
         };
-        Ok(PageFile {
-            extent: Arc::new(extent),
-            options: options.clone(),
-            source,
-            why,
-            faults: None,
-        })
+        Ok(PageFile { extent, options: options.clone(), source, why, faults: None })
     }
 
     /// Pages that are already in memory, for tests and for indexes that never touch a disk.
@@ -146,25 +144,32 @@ impl PageFile {
         check_slots(slots, self.options.max_pages_per_read)?;
         let reader = self.plain_reader(slots)?;
         Ok(match &self.faults {
-            Some(faults) => Box::new(FaultyReader::new(reader, Arc::clone(self), faults.clone())),
+            Some(faults) => {
+                Box::new(FaultyReader::new(reader, Arc::clone(&self.extent), faults.clone()))
+            }
             None => reader,
         })
     }
 
-    fn plain_reader(self: &Arc<Self>, slots: u32) -> Result<Box<dyn PageReader>, ReadError> {
+    fn plain_reader(&self, slots: u32) -> Result<Box<dyn PageReader>, ReadError> {
+        let book = || Slots::new(Arc::clone(&self.extent), slots, self.options.max_pages_per_read);
         match &self.source {
-            Source::Memory(pages) => {
-                Ok(Box::new(MemReader::new(Arc::clone(self), Arc::clone(pages), slots)))
-            }
-            Source::Disk { file, pool, .. } => {
-                let pool = pool.get_or_init(|| Arc::new(self.new_pool(file)));
-                Ok(Box::new(PoolReader::new(Arc::clone(self), Arc::clone(pool), slots)?))
+            Source::Memory(pages) => Ok(Box::new(MemReader::new(Arc::clone(pages), book()))),
+            Source::Disk { file, backend, pool, .. } => {
+                if *backend == Backend::IoUring {
+                    match choose::ring_reader(file, book()) {
+                        Err(_) if self.options.backend == Backend::Auto => {}
+                        made => return made,
+                    }
+                }
+                let pool = pool.get_or_init(|| self.new_pool(file));
+                Ok(Box::new(PoolReader::new(Arc::clone(pool), book())?))
             }
         }
     }
 
-    fn new_pool(&self, file: &Arc<File>) -> Pool {
-        Pool::new(Arc::clone(file), Arc::clone(&self.extent))
+    fn new_pool(&self, file: &Arc<File>) -> Arc<Pool> {
+        Arc::new(Pool::new(Arc::clone(file), Arc::clone(&self.extent)))
     }
 
     /// Reads `out.len() / 4096` pages starting at page `first`, blocking. Any number of pages and
@@ -189,7 +194,7 @@ impl PageFile {
                 Request::new(0, first, out.len()).read(file, &self.extent, out)?;
             }
         }
-        self.faults.as_ref().map_or(Ok(()), |faults| faults.strike(self, first, out))
+        self.faults.as_ref().map_or(Ok(()), |faults| faults.strike(&self.extent, first, out))
     }
 
     fn read_through_bounce(

@@ -46,6 +46,9 @@ mod direct;
 mod buffer;
 mod request;
 mod slots;
+mod choose;
+#[cfg(target_os = "linux")]
+mod uring;
 mod pool;
 mod mem;
 mod fault;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::slots::Slots;
-use crate::{AlignedBuf, Backend, Completion, PAGE, PageFile, PageReader, ReadError, Slot};
+use crate::{AlignedBuf, Backend, Completion, PAGE, PageReader, ReadError, Slot};
 
 pub(crate) struct MemReader {
     pages: Arc<AlignedBuf>,
@@ -18,12 +18,12 @@ pub(crate) struct MemReader {
 }
 
 impl MemReader {
-    pub(crate) fn new(file: Arc<PageFile>, pages: Arc<AlignedBuf>, slots: u32) -> MemReader {
+    pub(crate) fn new(pages: Arc<AlignedBuf>, slots: Slots) -> MemReader {
         MemReader {
             pages,
-            slots: Slots::new(file, slots),
-            first: vec![0; slots as usize],
-            queued: VecDeque::with_capacity(slots as usize),
+            first: vec![0; slots.len()],
+            queued: VecDeque::with_capacity(slots.len()),
+            slots,
             flushed: 0,
         }
     }
@@ -76,9 +76,7 @@ impl PageReader for MemReader {
     fn drain(&mut self) {
         self.flushed = 0;
         for slot in self.queued.drain(..) {
-            if let Some(completion) = self.slots.end(slot, Ok(())) {
-                self.slots.release(completion.slot);
-            }
+            self.slots.discard(slot);
         }
     }
 

@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::request::{Extent, Request};
 use crate::slots::Slots;
-use crate::{AlignedBuf, Backend, Completion, PageFile, PageReader, ReadError, Slot};
+use crate::{AlignedBuf, Backend, Completion, PAGE, PageReader, ReadError, Slot};
 
 /// More threads than this cost more CPU than the deeper queue brings.
 const MAX_THREADS: usize = 32;
@@ -168,19 +168,15 @@ pub(crate) struct PoolReader {
 }
 
 impl PoolReader {
-    pub(crate) fn new(
-        file: Arc<PageFile>,
-        pool: Arc<Pool>,
-        slots: u32,
-    ) -> Result<PoolReader, ReadError> {
-        let pages = file.max_pages_per_read() as usize;
-        let bufs = (0..slots).map(|_| AlignedBuf::zeroed(pages).map(Some));
+    pub(crate) fn new(pool: Arc<Pool>, slots: Slots) -> Result<PoolReader, ReadError> {
+        let pages = slots.slot_bytes() / PAGE;
+        let bufs = (0..slots.len()).map(|_| AlignedBuf::zeroed(pages).map(Some));
         let reader = PoolReader {
             bufs: bufs.collect::<Result<_, _>>()?,
-            slots: Slots::new(file, slots),
-            queued: Vec::with_capacity(slots as usize),
+            queued: Vec::with_capacity(slots.len()),
             inbox: Arc::default(),
             pool,
+            slots,
         };
         // With one thread up, no later flush can fail.
         let started = reader.pool.staff(&mut lock(&reader.pool.shared.work), 1);
@@ -190,7 +186,7 @@ impl PoolReader {
 
     fn failed(&self, cause: io::Error) -> ReadError {
         ReadError::Backend {
-            path: self.slots.file().path().to_owned(),
+            path: self.slots.extent().path.clone(),
             backend: Backend::Pread,
             doing: "cannot start a thread",
             cause,
@@ -257,8 +253,7 @@ impl PageReader for PoolReader {
     fn drain(&mut self) {
         for job in std::mem::take(&mut self.queued) {
             self.bufs[job.slot as usize] = Some(job.buf);
-            self.slots.end(job.slot, Ok(()));
-            self.slots.release(Slot(job.slot));
+            self.slots.discard(job.slot);
         }
         let mut discarded = Vec::new();
         while self.in_flight() > 0 {

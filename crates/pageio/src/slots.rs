@@ -3,13 +3,15 @@
 //! No backend touches a buffer on its own judgement: `bytes` of a slot are shown only while this
 //! book says ready, and a slot is read into only while it says reading.
 
+use std::io;
 use std::sync::Arc;
 
-use crate::request::Request;
-use crate::{Completion, PAGE, PageFile, ReadError, Slot};
+use crate::request::{Extent, Request, Step};
+use crate::{Completion, PAGE, ReadError, Slot};
 
 pub(crate) struct Slots {
-    file: Arc<PageFile>,
+    extent: Arc<Extent>,
+    max_pages: u32,
     state: Vec<State>,
     /// A stack, so that the buffer last used, still in the CPU's cache, is used next.
     free: Vec<u32>,
@@ -24,17 +26,27 @@ enum State {
 }
 
 impl Slots {
-    pub(crate) fn new(file: Arc<PageFile>, slots: u32) -> Slots {
+    pub(crate) fn new(extent: Arc<Extent>, slots: u32, max_pages: u32) -> Slots {
         Slots {
-            file,
+            extent,
+            max_pages,
             state: (0..slots).map(|_| State::Free).collect(),
             free: (0..slots).rev().collect(),
             reading: 0,
         }
     }
 
-    pub(crate) fn file(&self) -> &Arc<PageFile> {
-        &self.file
+    pub(crate) fn extent(&self) -> &Extent {
+        &self.extent
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.state.len()
+    }
+
+    /// Bytes of one slot's buffer.
+    pub(crate) fn slot_bytes(&self) -> usize {
+        self.max_pages as usize * PAGE
     }
 
     pub(crate) fn reading(&self) -> usize {
@@ -43,19 +55,18 @@ impl Slots {
 
     /// Takes a slot for a new read.
     pub(crate) fn begin(&mut self, tag: u64, first: u64, count: u32) -> Result<u32, ReadError> {
-        let extent = self.file.extent();
-        let most = self.file.max_pages_per_read();
-        if !(1..=most).contains(&count) {
+        if !(1..=self.max_pages).contains(&count) {
             return Err(ReadError::Count {
-                path: extent.path.clone(),
+                path: self.extent.path.clone(),
                 page: first,
-                expected: most,
+                expected: self.max_pages,
                 found: count,
             });
         }
-        extent.check(first, u64::from(count))?;
+        self.extent.check(first, u64::from(count))?;
         let slot = self.free.pop().ok_or(ReadError::Full { slots: self.state.len() })?;
-        self.state[slot as usize] = State::Reading(Request::new(tag, first, count as usize * PAGE));
+        let request = Request::new(tag, first, count as usize * PAGE);
+        self.state[slot as usize] = State::Reading(request);
         self.reading += 1;
         Ok(slot)
     }
@@ -75,6 +86,33 @@ impl Slots {
         self.state[slot as usize] = State::Ready(if result.is_ok() { len } else { 0 });
         self.reading -= 1;
         Some(Completion { tag, slot: Slot(slot), result })
+    }
+
+    /// Takes in what an attempt brought; `None` while the read goes on.
+    pub(crate) fn advance(&mut self, slot: u32, outcome: io::Result<usize>) -> Option<Completion> {
+        let extent = Arc::clone(&self.extent);
+        match self.request(slot)?.advance(&extent, outcome) {
+            Ok(Step::Again) => None,
+            Ok(Step::Ended) => self.end(slot, Ok(())),
+            Err(error) => self.end(slot, Err(error)),
+        }
+    }
+
+    /// Ends a read nobody wants and frees its slot.
+    pub(crate) fn discard(&mut self, slot: u32) {
+        if let Some(completion) = self.end(slot, Ok(())) {
+            self.release(completion.slot);
+        }
+    }
+
+    /// Gives up the slots still being read: they count as neither reading nor free again.
+    pub(crate) fn abandon(&mut self) {
+        for state in &mut self.state {
+            if matches!(state, State::Reading(_)) {
+                *state = State::Free;
+            }
+        }
+        self.reading = 0;
     }
 
     /// Bytes that may be shown of a ready slot.

@@ -1,0 +1,294 @@
+//! Reads through an io_uring, one ring per reader (Linux).
+//!
+//! ```text
+//! submit      -> queued            slots whose read may not start yet
+//! flush       -> due               slots on their way; also reads that came back short
+//! hand over   -> submission queue -> one system call -> device
+//! poll, wait  <- completion queue  checked, counted, matched by slot number
+//! ```
+//!
+//! No more reads are outstanding than the completion queue holds, so it never overflows. The ring
+//! asks for COOP_TASKRUN: the kernel leaves completions for our next system call instead of
+//! interrupting the scan, and tells by a flag when there are some, so an idle poll costs no call.
+//! SINGLE_ISSUER and DEFER_TASKRUN are not used: they tie a ring to the thread that made it.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use io_uring::{IoUring, opcode, squeue, types};
+
+use crate::buffer::Slab;
+use crate::slots::Slots;
+use crate::{Backend, Completion, PageReader, ReadError, Slot};
+
+/// How often a kernel that is out of memory for requests is asked again, a millisecond apart.
+const MAX_REFUSALS: u32 = 1000;
+
+pub(crate) struct UringReader {
+    /// Declared before the slab, so closed before the slab is freed.
+    ring: IoUring,
+    slab: Slab,
+    slots: Slots,
+    queued: Vec<u32>,
+    due: VecDeque<u32>,
+    /// Reads in the submission queue, the device or the completion queue.
+    outstanding: usize,
+    registered: Registered,
+    /// Kept open for the reads by descriptor.
+    file: Arc<File>,
+}
+
+/// What the kernel has agreed to keep at hand between reads.
+#[derive(Clone, Copy, Debug)]
+struct Registered {
+    file: bool,
+    buffers: bool,
+}
+
+impl UringReader {
+    pub(crate) fn new(file: Arc<File>, slots: Slots) -> Result<UringReader, ReadError> {
+        let slab = Slab::zeroed(slots.len(), slots.slot_bytes())?;
+        let ring = build(slots.len() as u32)
+            .map_err(|cause| failed(&slots, "cannot set up a ring", cause))?;
+        let registered = register(&ring, &file, &slab);
+        let room = slots.len();
+        Ok(UringReader {
+            ring,
+            slab,
+            slots,
+            queued: Vec::with_capacity(room),
+            due: VecDeque::with_capacity(room),
+            outstanding: 0,
+            registered,
+            file,
+        })
+    }
+
+    /// Moves due reads into the submission queue as far as there is room.
+    fn fill(&mut self) {
+        while self.outstanding < self.ring.params().cq_entries() as usize {
+            let Some(&slot) = self.due.front() else { return };
+            if let Some(entry) = self.entry(slot) {
+                // SAFETY: the entry's buffer is a slot of `self.slab`, inside its bounds by the
+                // book. The book says reading until the completion has been taken in, so the slot
+                // is neither shown nor reused; and the slab outlives the read, because `drop`
+                // waits for it or leaks the slab.
+                let pushed = unsafe { self.ring.submission().push(&entry) };
+                if pushed.is_err() {
+                    return;
+                }
+                self.outstanding += 1;
+            }
+            self.due.pop_front();
+        }
+    }
+
+    fn entry(&mut self, slot: u32) -> Option<squeue::Entry> {
+        let request = self.slots.request(slot)?;
+        let rest = request.rest();
+        let buf = self.slab.slot(slot).wrapping_add(rest.start);
+        let (len, offset) = (rest.len() as u32, request.offset());
+        let fd = self.file.as_raw_fd();
+        let entry = match self.registered {
+            Registered { file: true, buffers: true } => {
+                opcode::ReadFixed::new(types::Fixed(0), buf, len, 0).offset(offset).build()
+            }
+            Registered { file: false, buffers: true } => {
+                opcode::ReadFixed::new(types::Fd(fd), buf, len, 0).offset(offset).build()
+            }
+            Registered { file: true, buffers: false } => {
+                opcode::Read::new(types::Fixed(0), buf, len).offset(offset).build()
+            }
+            Registered { file: false, buffers: false } => {
+                opcode::Read::new(types::Fd(fd), buf, len).offset(offset).build()
+            }
+        };
+        Some(entry.user_data(u64::from(slot)))
+    }
+
+    /// Reads pushed but not yet taken by the kernel.
+    fn pushed(&mut self) -> usize {
+        self.ring.submission().len()
+    }
+
+    /// Hands over what is due, until it is all gone or the kernel takes no more for now.
+    fn hand_over(&mut self) -> Result<(), ReadError> {
+        loop {
+            self.fill();
+            let before = self.pushed();
+            if before == 0 {
+                return Ok(());
+            }
+            self.enter(0)?;
+            if self.pushed() == before {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One system call: hands over the submission queue and waits for `want` completions, unless
+    /// interrupted. `false` when the kernel has no room now. What it left stays in the queue.
+    fn enter(&self, want: usize) -> Result<bool, ReadError> {
+        match self.ring.submit_and_wait(want) {
+            Ok(_) => Ok(true),
+            Err(cause) => match cause.raw_os_error() {
+                Some(libc::EINTR) => Ok(true),
+                Some(libc::EAGAIN | libc::EBUSY) => Ok(false),
+                _ => Err(failed(&self.slots, "cannot enter the ring", cause)),
+            },
+        }
+    }
+
+    /// Takes in what has completed, without a system call.
+    fn reap(&mut self, done: &mut Vec<Completion>) -> usize {
+        let before = done.len();
+        for event in self.ring.completion() {
+            self.outstanding -= 1;
+            // The slot number is what `entry` put there.
+            let slot = event.user_data() as u32;
+            let outcome = usize::try_from(event.result())
+                .map_err(|_| io::Error::from_raw_os_error(-event.result()));
+            match self.slots.advance(slot, outcome) {
+                Some(completion) => done.push(completion),
+                None => self.due.push_back(slot),
+            }
+        }
+        done.len() - before
+    }
+}
+
+impl PageReader for UringReader {
+    fn submit(&mut self, tag: u64, first: u64, count: u32) -> Result<(), ReadError> {
+        self.queued.push(self.slots.begin(tag, first, count)?);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), ReadError> {
+        self.due.extend(self.queued.drain(..));
+        self.hand_over()
+    }
+
+    fn poll(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+        let mut ended = self.reap(done);
+        if ended == 0 && self.ring.submission().taskrun() {
+            self.enter(0)?;
+            ended = self.reap(done);
+        }
+        match self.hand_over() {
+            Err(error) if ended == 0 => Err(error),
+            _ => Ok(ended),
+        }
+    }
+
+    fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+        if self.in_flight() == 0 {
+            return Err(ReadError::Idle);
+        }
+        self.due.extend(self.queued.drain(..));
+        let mut refusals = 0;
+        while refusals < MAX_REFUSALS {
+            self.fill();
+            let accepted = if self.ring.completion().is_empty() {
+                self.enter(1)?
+            } else {
+                self.pushed() == 0 || self.enter(0)?
+            };
+            let ended = self.reap(done);
+            if ended > 0 {
+                return Ok(ended);
+            }
+            if !accepted {
+                refusals += 1;
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        let cause = io::Error::from_raw_os_error(libc::EAGAIN);
+        Err(failed(&self.slots, "the kernel takes no reads", cause))
+    }
+
+    fn bytes(&self, slot: Slot) -> &[u8] {
+        let len = self.slots.ready_len(slot);
+        // SAFETY: the book says ready: the slot exists, `len` bytes of it were read, and it goes
+        // back to the kernel only after `release` and `submit`, which need `&mut self`.
+        unsafe { self.slab.bytes(slot.0, len) }
+    }
+
+    fn release(&mut self, slot: Slot) {
+        self.slots.release(slot);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.reading()
+    }
+
+    fn drain(&mut self) {
+        for slot in self.queued.drain(..).chain(self.due.drain(..)) {
+            self.slots.discard(slot);
+        }
+        let mut discarded = Vec::new();
+        while self.in_flight() > 0 {
+            if self.wait(&mut discarded).is_err() {
+                // The ring is broken and the kernel may still write to the slab: it can never be
+                // freed or read into again.
+                self.slab.leak();
+                self.slots.abandon();
+            }
+        }
+        for completion in discarded {
+            self.slots.release(completion.slot);
+        }
+    }
+
+    fn backend(&self) -> Backend {
+        Backend::IoUring
+    }
+}
+
+impl Drop for UringReader {
+    fn drop(&mut self) {
+        self.drain();
+    }
+}
+
+/// A ring for `entries` reads, with what this kernel knows and fewer entries if memory is short.
+fn build(entries: u32) -> io::Result<IoUring> {
+    match build_with(true, entries) {
+        // Before Linux 5.19.
+        Err(cause) if cause.raw_os_error() == Some(libc::EINVAL) => build_with(false, entries),
+        // Before Linux 5.12 a ring counts against RLIMIT_MEMLOCK.
+        Err(cause) if cause.raw_os_error() == Some(libc::ENOMEM) && entries > 4 => {
+            build(entries / 4)
+        }
+        result => result,
+    }
+}
+
+fn build_with(cooperative: bool, entries: u32) -> io::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    builder.setup_clamp();
+    if cooperative {
+        builder.setup_coop_taskrun().setup_taskrun_flag();
+    }
+    builder.build(entries)
+}
+
+/// Saves the kernel a look-up and a pinning of pages per read. Where it refuses (locked memory is
+/// limited), reads work as well without.
+fn register(ring: &IoUring, file: &File, slab: &Slab) -> Registered {
+    let (base, len) = slab.whole();
+    let iovec = libc::iovec { iov_base: base.cast(), iov_len: len };
+    // SAFETY: the slab is freed only after the ring has been closed, or never.
+    let buffers = unsafe { ring.submitter().register_buffers(&[iovec]) };
+    let file = ring.submitter().register_files(&[file.as_raw_fd()]);
+    Registered { file: file.is_ok(), buffers: buffers.is_ok() }
+}
+
+fn failed(slots: &Slots, doing: &'static str, cause: io::Error) -> ReadError {
+    let path = slots.extent().path.clone();
+    ReadError::Backend { path, backend: Backend::IoUring, doing, cause }
+}
