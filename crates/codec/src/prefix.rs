@@ -81,7 +81,10 @@ impl PrefixCodes {
     /// # Panics
     /// If `m` is not a positive multiple of 64.
     pub fn bytes_for(m: usize, n: u64) -> u64 {
-        assert!(m > 0 && m.is_multiple_of(64), "prefix dims are a positive multiple of 64, not {m}");
+        assert!(
+            m > 0 && m.is_multiple_of(64),
+            "prefix dims are a positive multiple of 64, not {m}"
+        );
         n.div_ceil(BATCH as u64).saturating_mul(stride(m) as u64)
     }
 

@@ -21,6 +21,10 @@ use crate::sums::{signed_sum, sum_each, sum_pairs};
 /// with zero stays zero and no NaN can arise.
 const NO_INFORMATION: f32 = 1e30;
 
+/// A prefix whose `A_m` is below this share of the norm says nothing either; it also keeps the
+/// factors far from overflow.
+const LEAST_SHARE: f64 = 1e-9;
+
 /// What is kept in memory beside the prefix of a sign code.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Factors {
@@ -89,7 +93,7 @@ fn gain_and_error(r: &[f32], m: usize, norm2: f64, estimator: Estimator) -> Opti
         Estimator::Paper => r,
     };
     let abs_sum = sum_each(seen, f64::abs);
-    if abs_sum * f64::from(NO_INFORMATION) <= norm2 {
+    if abs_sum <= LEAST_SHARE * norm2.sqrt() {
         return None;
     }
     Some(match estimator {

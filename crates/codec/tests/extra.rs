@@ -64,7 +64,6 @@ fn check(bits: u32) {
         ("heavy 384", loss_over_best(bits, |s| s.heavy(384))),
         ("heavy 768", loss_over_best(bits, |s| s.heavy(768))),
     ];
-    println!("B = {bits}: {sets:.4?}");
     for (name, ratio) in sets {
         assert!(ratio < 1.01, "B = {bits}, {name}: {ratio:.4} times the least possible loss");
         assert!(ratio > 1.0 - 1e-9, "B = {bits}, {name}: the reference is not the best");

@@ -80,12 +80,6 @@ fn bounds_of_uniform_rotations_miss_as_often_as_theory_says() {
         }
     }
     for (misses, (beta, m, paper, plain)) in misses.iter().zip(rows) {
-        println!(
-            "beta {beta} m {m}: paper {:.2} %, per-vector {:.2} %, tight {:.2} %",
-            100.0 * misses.paper / misses.trials,
-            100.0 * misses.plain / misses.trials,
-            100.0 * misses.tight / misses.trials
-        );
         near(misses.paper, paper, misses.trials, &format!("paper, beta {beta}, m {m}"));
         near(misses.plain, plain, misses.trials, &format!("per-vector, beta {beta}, m {m}"));
         near(misses.tight, NOMINAL, misses.trials, &format!("tight, beta {beta}, m {m}"));
@@ -128,7 +122,6 @@ fn bounds_of_the_fast_rotation_miss_as_often_as_those_of_a_uniform_one() {
         let q: Vec<f32> = x.iter().zip(&other).map(|(x, o)| 0.6 * x + 0.8 * o).collect();
         let seeds = 3000;
         let rate = rate_under_fast_rotations(&x, &q, m, beta, seeds);
-        println!("dim {dim}, m {m}: {:.2} %", 100.0 * rate);
         near(rate * seeds as f64, NOMINAL, seeds as f64, &format!("dim {dim}, m {m}"));
     }
 }
@@ -144,7 +137,6 @@ fn bounds_of_the_fast_rotation_miss_no_more_often_for_sparse_vectors() {
             x[7] = 1.0;
             (q[7], q[other]) = (0.6, 0.8);
             let rate = rate_under_fast_rotations(&x, &q, m, 0.6, 1500);
-            println!("dim {dim}, m {m}, coordinates 7 and {other}: {:.2} %", 100.0 * rate);
             assert!(rate < NOMINAL + 0.018, "dim {dim}, m {m}, {other}: {:.2} %", 100.0 * rate);
         }
     }

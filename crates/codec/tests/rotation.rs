@@ -41,7 +41,6 @@ fn one_hot_vectors_spread_like_gaussians_at_every_dim() {
             }
         }
         let haar = 3.0 * padded / (padded + 2.0);
-        println!("{dim}: {mean:.3} against {haar:.3}, worst {worst:.2}");
         assert!((mean - haar).abs() < 0.1, "dim {dim}: kurtosis {mean:.3}, uniform {haar:.3}");
     }
 }
@@ -66,7 +65,6 @@ fn the_energy_of_a_prefix_varies_no_more_than_under_a_uniform_rotation() {
             }
         }
         let haar = 2.0 * share * (1.0 - share) / (padded as f64 + 2.0);
-        println!("{dim}: variance over uniform {:.2}", variance / haar);
         assert!(variance < 1.5 * haar, "dim {dim}: {variance:e} against {haar:e}");
     }
 }
