@@ -204,8 +204,58 @@ pub enum DatasetError {
         dtype: Dtype,
     },
     /// The format counts rows in 32 bits.
-    #[error("{}: more than {} rows do not fit this format; write several files or .npy", path.display(), u32::MAX)]
+    #[error("{}: {rows} rows, this format holds at most {}; write several files or .npy", path.display(), u32::MAX)]
     TooManyRows {
+        /// The file to be written.
+        path: PathBuf,
+        /// Rows it would have.
+        rows: u64,
+    },
+    /// A ground truth file has neither of the sizes its header allows.
+    #[error("{}: header says {queries} queries x {k} = {ids_only} bytes with row numbers alone or {with_scores} with scores, the file holds {actual}", path.display())]
+    TruthSize {
+        /// The file.
+        path: PathBuf,
+        /// Queries the header declares.
+        queries: u32,
+        /// Neighbours of each.
+        k: u32,
+        /// Bytes of such a file without scores.
+        ids_only: u128,
+        /// Bytes of such a file with scores.
+        with_scores: u128,
+        /// Bytes in the file.
+        actual: u64,
+    },
+    /// A row number in a ground truth file is negative, or too large to be written.
+    #[error("{}: query {query}, rank {rank}: row number {id} is out of range, expected 0 to {}", path.display(), u32::MAX)]
+    TruthId {
+        /// The file.
+        path: PathBuf,
+        /// The query.
+        query: usize,
+        /// Rank among its neighbours, from 0.
+        rank: usize,
+        /// The row number.
+        id: i128,
+    },
+    /// The parts of a ground truth do not belong together.
+    #[error("{}: {queries} queries x {k} need as many row numbers and scores, there are {ids} and {scores:?}; both counts must fit 32 bits", path.display())]
+    TruthShape {
+        /// The file to be written.
+        path: PathBuf,
+        /// Number of queries.
+        queries: usize,
+        /// Neighbours of each.
+        k: usize,
+        /// Row numbers there are.
+        ids: usize,
+        /// Scores there are.
+        scores: Option<usize>,
+    },
+    /// Ground truth is written with scores, which `.ivecs` cannot hold.
+    #[error("{}: ground truth is not written as .ivecs, which holds no scores; choose another extension", path.display())]
+    TruthExtension {
         /// The file to be written.
         path: PathBuf,
     },

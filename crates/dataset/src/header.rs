@@ -186,17 +186,18 @@ fn looks_like(said: Format, head: &[u8], len: u64) -> Option<LooksLike> {
         return (*looks != LooksLike::Vectors(said)).then_some(*looks);
     }
     let (rows, dim) = (u32_at(head, 0)?, u32_at(head, 4)?);
+    let plausible = |dim: u32| (1..=MAX_DIM as u64).contains(&u64::from(dim));
     let bin = |dtype| {
         rows > 0
-            && (1..=MAX_DIM as u64).contains(&u64::from(dim))
+            && plausible(dim)
             && bin_bytes(rows.into(), dim.into(), dtype, BIN_HEADER) == u128::from(len)
     };
+    // Rows of a `vecs` file begin with a value where a `bin` file has its dimension: as an
+    // integer it is 0 or huge, save by accident.
     let vecs = |width: u64| {
         let row_bytes = 4 + u64::from(rows) * width;
-        (1..=MAX_DIM as u64).contains(&u64::from(rows)) && len.is_multiple_of(row_bytes)
+        plausible(rows) && !plausible(dim) && len.is_multiple_of(row_bytes) && len > row_bytes
     };
-    // Where the first four bytes fit more than one reading, the header with two numbers wins:
-    // it fits by accident far less often.
     let guesses = [
         (Format::Fbin, bin(Dtype::F32), LooksLike::Vectors(Format::Fbin)),
         (Format::F16bin, bin(Dtype::F16), LooksLike::Vectors(Format::F16bin)),

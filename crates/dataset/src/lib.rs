@@ -31,16 +31,24 @@ mod check;
 mod rowset;
 mod atomic;
 mod writer;
+mod convert;
+mod truth;
+mod rng;
+mod sample;
+pub mod synth;
 mod error;
 
 pub use base::Base;
 pub use check::{Invalid, InvalidReason, MAX_SQUARED_NORM, MIN_SQUARED_NORM, RowCheck, check_rows};
+pub use convert::convert;
 pub use dtype::{Dtype, Rounding};
 pub use error::{DatasetError, LooksLike};
 pub use file::VectorFile;
 pub use format::Format;
 pub use npy::NpyProblem;
 pub use rowset::RowSet;
+pub use sample::sample_rows;
+pub use truth::GroundTruth;
 pub use writer::VectorWriter;
 
 /// The largest dimension a file may declare; anything above is taken for a damaged header.

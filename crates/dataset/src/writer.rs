@@ -86,9 +86,7 @@ impl VectorWriter {
     pub fn write_raw(&mut self, bytes: &[u8]) -> Result<(), DatasetError> {
         let row_bytes = self.dim * self.dtype.size();
         let rows = self.rows + whole_rows(bytes.len(), row_bytes) as u64;
-        if self.counts_in_32_bits() && rows > u64::from(u32::MAX) {
-            return Err(DatasetError::TooManyRows { path: self.file.target().to_path_buf() });
-        }
+        self.check_room(rows)?;
         if self.format.row_header() == 0 {
             self.file.write_all(bytes)?;
         } else {
@@ -107,8 +105,16 @@ impl VectorWriter {
         Ok(self.rows)
     }
 
-    fn counts_in_32_bits(&self) -> bool {
-        matches!(self.format, Format::Fbin | Format::U8bin | Format::I8bin | Format::F16bin)
+    /// Fail if the format cannot count `rows` rows in all: hours before they are written.
+    pub fn check_room(&self, rows: u64) -> Result<(), DatasetError> {
+        match self.format {
+            Format::Fbin | Format::U8bin | Format::I8bin | Format::F16bin
+                if rows > u64::from(u32::MAX) =>
+            {
+                Err(DatasetError::TooManyRows { path: self.file.target().to_path_buf(), rows })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
