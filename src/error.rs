@@ -86,7 +86,9 @@ pub enum OpenError {
         expected: u64,
     },
     /// A file is not the one the manifest describes.
-    #[error("{path}: {what} is {found}, the manifest says {expected}: the file is damaged or belongs to another build")]
+    #[error(
+        "{path}: {what} is {found}, the manifest says {expected}: the file is damaged or belongs to another build"
+    )]
     Mismatch {
         /// The file.
         path: PathBuf,

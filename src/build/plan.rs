@@ -1,0 +1,209 @@
+//! What a build will make, known from the headers of its base: sizes to the byte, before the start.
+
+use dataset::Base;
+use serde::Serialize;
+
+use crate::coarse;
+use crate::config::{Bound, BuildOptions, CoarseKind, Metric, Prefix, RecordKind};
+use crate::error::BuildError;
+use crate::store::shape::{Shape, raw_type};
+
+/// Rows per list of the default nlist (paper §5.1).
+const ROWS_PER_LIST: u64 = 1024;
+
+/// The choices of a build and what follows from them. Rows that turn out invalid or zero make the
+/// index smaller than planned, never larger.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct BuildPlan {
+    /// Rows of the base.
+    pub n: u64,
+    /// Values in a row.
+    pub dim: usize,
+    /// dim rounded up to a multiple of 64.
+    pub padded_dim: usize,
+    /// Dims of each sign code that stay in RAM.
+    pub prefix_dims: usize,
+    /// How vectors are compared.
+    pub metric: Metric,
+    /// What records hold.
+    pub record: RecordKind,
+    /// Bits per dimension of `split` records.
+    pub bits: u32,
+    /// Which bound the prefix factors hold.
+    pub bound: Bound,
+    /// Inverted lists.
+    pub nlist: usize,
+    /// The coarse quantizer, resolved.
+    pub coarse: CoarseKind,
+    /// Inner lists of the `irq` coarse quantizer, else 0.
+    pub coarse_lists: usize,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Bytes in RAM when the index is open: codes, factors, centroids, coarse quantizer, list
+    /// table, rotation. Scratch and read buffers of the threads come on top.
+    pub resident_bytes: u64,
+    /// Bytes on SSD that searches read from.
+    pub ssd_bytes: u64,
+    /// Bytes of a record, its id included when it has room.
+    pub record_bytes: usize,
+    /// Records in a page (1 when a record takes several pages).
+    pub records_per_page: usize,
+    /// Pages of a record, 1 when several share a page.
+    pub pages_per_record: usize,
+}
+
+impl BuildPlan {
+    /// Plans a build of `base`.
+    ///
+    /// # Errors
+    /// When an option cannot work with this base, or the memory budget is too small.
+    pub fn new(base: &Base, o: &BuildOptions) -> Result<Self, BuildError> {
+        check_options(base, o)?;
+        let nlist = match o.nlist {
+            Some(nlist) => nlist,
+            None => (base.n() / ROWS_PER_LIST).clamp(1, u64::from(u32::MAX)) as usize,
+        };
+        let coarse = coarse::resolve(o.coarse, nlist, o.metric);
+        let mut plan = Self {
+            n: base.n(),
+            dim: base.dim(),
+            padded_dim: base.dim().next_multiple_of(64),
+            prefix_dims: 0,
+            metric: o.metric,
+            record: o.record,
+            bits: o.bits,
+            bound: o.bound,
+            nlist,
+            coarse,
+            coarse_lists: coarse::inner_lists(coarse, nlist),
+            seed: o.seed,
+            resident_bytes: 0,
+            ssd_bytes: 0,
+            record_bytes: 0,
+            records_per_page: 0,
+            pages_per_record: 0,
+        };
+        let dtype = base.dtype().to_string();
+        plan.set_prefix(choose_prefix(&plan, o.prefix, &dtype)?, &dtype);
+        Ok(plan)
+    }
+
+    /// The sizes with `stored` rows in lists and `zero_rows` outside.
+    pub(crate) fn shape(&self, dtype: &str, stored: u64, zero_rows: u64) -> Shape {
+        Shape {
+            dim: self.dim,
+            padded_dim: self.padded_dim,
+            prefix_dims: self.prefix_dims,
+            bits: self.bits,
+            metric: self.metric,
+            record: self.record,
+            raw: raw_type(self.record, dtype).unwrap_or(simd::RawType::F32),
+            nlist: self.nlist,
+            stored,
+            zero_rows,
+        }
+    }
+
+    /// Takes another nlist than planned, and what depends on it.
+    pub(crate) fn set_nlist(&mut self, nlist: usize, o: &BuildOptions) {
+        self.nlist = nlist;
+        self.coarse = coarse::resolve(o.coarse, nlist, o.metric);
+        self.coarse_lists = coarse::inner_lists(self.coarse, nlist);
+    }
+
+    fn set_prefix(&mut self, prefix_dims: usize, dtype: &str) {
+        self.prefix_dims = prefix_dims;
+        let shape = self.shape(dtype, self.n, 0);
+        let geometry = shape.geometry();
+        self.resident_bytes = resident_bytes(self, &shape);
+        self.ssd_bytes = shape.ssd_bytes();
+        self.record_bytes = geometry.record_bytes;
+        self.records_per_page = geometry.per_unit;
+        self.pages_per_record = geometry.unit_pages;
+    }
+}
+
+/// The resident size as DESIGN's formula: every term is fixed by the parameters.
+fn resident_bytes(plan: &BuildPlan, shape: &Shape) -> u64 {
+    let rotation = codec::Rotation::new(plan.dim, plan.seed).resident_bytes() as u64;
+    shape.codes_bytes()
+        + shape.centroids_bytes()
+        + shape.lists_bytes()
+        + shape.checks_bytes()
+        + rotation
+        + plan.dim as u64 * 4
+        + coarse::resident_bytes(
+            plan.coarse,
+            plan.coarse_lists,
+            plan.nlist,
+            plan.padded_dim,
+            plan.seed,
+        )
+}
+
+fn choose_prefix(plan: &BuildPlan, prefix: Prefix, dtype: &str) -> Result<usize, BuildError> {
+    let full = plan.padded_dim;
+    match prefix {
+        Prefix::Full => Ok(full),
+        Prefix::Dims(m) if m > 0 && m <= full && m % 64 == 0 => Ok(m),
+        Prefix::Dims(m) => Err(BuildError::Option {
+            option: "--prefix-dims",
+            problem: format!(
+                "{m} is not a multiple of 64 in 64..={full} (dim {} padded to {full})",
+                plan.dim
+            ),
+        }),
+        Prefix::Memory(budget) => {
+            let resident = |m: usize| {
+                let mut at = plan.clone();
+                at.set_prefix(m, dtype);
+                at.resident_bytes
+            };
+            (1..=full / 64)
+                .rev()
+                .map(|i| i * 64)
+                .find(|&m| resident(m) <= budget)
+                .ok_or_else(|| BuildError::Budget { budget, least: resident(64) })
+        }
+    }
+}
+
+fn check_options(base: &Base, o: &BuildOptions) -> Result<(), BuildError> {
+    let wrong = |option, problem: String| Err(BuildError::Option { option, problem });
+    let paths = || base.paths().first().map(|p| p.display().to_string()).unwrap_or_default();
+    if base.n() == 0 {
+        return Err(BuildError::Empty(format!("{} holds none", paths())));
+    }
+    if !(2..=9).contains(&o.bits) {
+        return wrong("--bits", format!("{} is not in 2..=9", o.bits));
+    }
+    if o.threads == 0 {
+        return wrong("--threads", "at least 1 is needed".into());
+    }
+    if let Some(nlist) = o.nlist {
+        let most = base.n().min(u64::from(u32::MAX));
+        if nlist == 0 || nlist as u64 > most {
+            return wrong(
+                "--nlist",
+                format!("{nlist} lists for {} rows: use 1..={most}", base.n()),
+            );
+        }
+    }
+    if raw_type(o.record, &base.dtype().to_string()).is_none() {
+        return wrong(
+            "--record",
+            format!(
+                "u8 records keep 8-bit input as it is, but the base is {}; use --record f32 (exact) \
+                 or --record split (compact)",
+                base.dtype()
+            ),
+        );
+    }
+    match &o.ids {
+        Some(ids) if ids.len() as u64 != base.n() => {
+            wrong("--ids", format!("{} ids for {} rows: one a row is needed", ids.len(), base.n()))
+        }
+        _ => Ok(()),
+    }
+}

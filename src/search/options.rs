@@ -1,0 +1,121 @@
+//! Search options checked and resolved against an index: what one query runs with.
+
+use codec::TableBits as CodecTableBits;
+
+use super::pages::Order;
+use crate::config::{Pipeline, RecordKind, SearchOptions, TableBits, Threshold};
+use crate::error::SearchError;
+use crate::store::parts::READ_SLOTS;
+
+/// How candidates become reads: the paper's designs as one policy (§4.3, §4.4).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Policy {
+    /// One read for each page instead of each survivor.
+    pub(crate) coalesce: bool,
+    /// Wait for each read before the scan goes on.
+    pub(crate) blocking: bool,
+    /// Order of the pending set.
+    pub(crate) order: Order,
+    /// Reads in flight at most.
+    pub(crate) inflight: usize,
+    /// Rank of the result whose distance a page must beat in the drain: k, or alpha k.
+    pub(crate) drain_rank: usize,
+}
+
+/// A search, resolved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Plan {
+    pub(crate) k: usize,
+    pub(crate) nprobe: usize,
+    pub(crate) epsilon: f32,
+    /// Whether the threshold starts from upper bounds in RAM.
+    pub(crate) seeded: bool,
+    pub(crate) table_bits: CodecTableBits,
+    pub(crate) deterministic: bool,
+    pub(crate) policy: Policy,
+}
+
+impl SearchOptions {
+    /// The alpha in force: pipelines without the drain rule and deterministic searches have 1.
+    #[must_use]
+    pub fn effective_alpha(&self) -> f32 {
+        match self.pipeline {
+            Pipeline::Full | Pipeline::Fifo if !self.deterministic => self.alpha,
+            Pipeline::Naive
+            | Pipeline::Coalesced
+            | Pipeline::Overlapped
+            | Pipeline::Scheduled
+            | Pipeline::Full
+            | Pipeline::Fifo => 1.0,
+        }
+    }
+
+    /// The in-flight budget in force when `threads` threads search: the paper's rule by default.
+    #[must_use]
+    pub fn effective_inflight(&self, threads: usize) -> usize {
+        match self.pipeline {
+            Pipeline::Naive | Pipeline::Coalesced => 1,
+            Pipeline::Overlapped => READ_SLOTS as usize,
+            Pipeline::Scheduled | Pipeline::Full | Pipeline::Fifo => {
+                self.inflight.unwrap_or(if threads <= 16 { 16 } else { 8 })
+            }
+        }
+    }
+
+    /// Checks the values and resolves the defaults.
+    pub(crate) fn plan(&self, record: RecordKind, threads: usize) -> Result<Plan, SearchError> {
+        let wrong = |option, problem: String| Err(SearchError::Option { option, problem });
+        if self.k == 0 {
+            return wrong("--k", "0 neighbours were asked for; ask for at least 1".into());
+        }
+        if self.nprobe == 0 {
+            return wrong("--nprobe", "0 lists would be visited; visit at least 1".into());
+        }
+        if !(self.alpha > 0.0 && self.alpha <= 1.0) {
+            return wrong("--alpha", format!("{} is not in (0, 1]", self.alpha));
+        }
+        if !(self.epsilon >= 0.0 && self.epsilon.is_finite()) {
+            return wrong("--epsilon", format!("{} is not a finite number from 0", self.epsilon));
+        }
+        if threads == 0 {
+            return wrong("--threads", "at least 1 is needed".into());
+        }
+        let inflight = self.effective_inflight(threads);
+        if inflight == 0 || inflight > READ_SLOTS as usize {
+            return wrong("--inflight", format!("{inflight} is not in 1..={READ_SLOTS}"));
+        }
+        let eight = match self.table_bits {
+            TableBits::Auto => record != RecordKind::Split,
+            TableBits::Eight if record == RecordKind::Split => {
+                return wrong(
+                    "--table-bits",
+                    "split records build on the scan's sums, which need 16-bit tables".into(),
+                );
+            }
+            TableBits::Eight => true,
+            TableBits::Sixteen => false,
+        };
+        let drain_rank = (f64::from(self.effective_alpha()) * self.k as f64).ceil() as usize;
+        Ok(Plan {
+            k: self.k,
+            nprobe: self.nprobe,
+            epsilon: self.epsilon,
+            seeded: self.threshold == Threshold::Seeded,
+            table_bits: if eight { CodecTableBits::Eight } else { CodecTableBits::Sixteen },
+            deterministic: self.deterministic,
+            policy: Policy {
+                coalesce: self.pipeline != Pipeline::Naive,
+                blocking: matches!(self.pipeline, Pipeline::Naive | Pipeline::Coalesced),
+                order: match self.pipeline {
+                    Pipeline::Scheduled | Pipeline::Full => Order::Bound,
+                    Pipeline::Naive
+                    | Pipeline::Coalesced
+                    | Pipeline::Overlapped
+                    | Pipeline::Fifo => Order::Arrival,
+                },
+                inflight,
+                drain_rank: drain_rank.max(1),
+            },
+        })
+    }
+}

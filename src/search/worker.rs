@@ -1,0 +1,317 @@
+//! What one thread needs to search: a reader for each paged file, and scratch that queries reuse.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use codec::{Query, Scan, TightBound};
+use pageio::{Completion, PageReader};
+use simd::Kernels;
+
+use super::SearchResult;
+use super::engine::{Engine, EngineScratch};
+use super::options::Plan;
+use super::reads::Reads;
+use super::rerank::Rerank;
+use super::stats::SearchStats;
+use super::topk::Hit;
+use crate::build::{estimator, prepare::normalise};
+use crate::coarse::{Centroids, CoarseScratch, Probe};
+use crate::config::Metric;
+use crate::error::SearchError;
+use crate::store::parts::Parts;
+use crate::store::units::Units;
+
+/// The searching side of one thread; an index keeps those that are idle.
+pub(crate) struct Worker {
+    records: Box<dyn PageReader>,
+    ids: Option<Box<dyn PageReader>>,
+    scratch: EngineScratch,
+    coarse: CoarseScratch,
+    query: Query,
+    probes: Vec<Probe>,
+    /// The query as raw records see it, then centred, then rotated.
+    given: Vec<f32>,
+    centred: Vec<f32>,
+    rotated: Vec<f32>,
+}
+
+impl Worker {
+    pub(crate) fn new(parts: &Parts) -> Result<Self, SearchError> {
+        Ok(Self {
+            records: parts.records.file.reader()?,
+            ids: parts.ids.as_ref().map(|ids| ids.file.reader()).transpose()?,
+            scratch: EngineScratch::default(),
+            coarse: CoarseScratch::default(),
+            query: Query::default(),
+            probes: Vec::new(),
+            given: Vec::new(),
+            centred: Vec::new(),
+            rotated: Vec::new(),
+        })
+    }
+
+    /// Answers one valid query. After an error nothing is in flight and the worker can go on.
+    pub(crate) fn search(
+        &mut self,
+        parts: &Parts,
+        query: &[f32],
+        plan: &Plan,
+    ) -> Result<SearchResult, SearchError> {
+        let start = Instant::now();
+        let mut stats = SearchStats::default();
+        self.take_query(parts, query);
+        if parts.shape.metric == Metric::Cosine && self.given.iter().all(|&v| v == 0.0) {
+            return self.answer_zero_query(parts, plan, start, stats);
+        }
+        self.route(parts, plan);
+        stats.route_ns = start.elapsed().as_nanos() as u64;
+
+        let outcome = self.scan_and_drain(parts, plan, &mut stats);
+        if outcome.is_err() {
+            self.records.drain();
+        }
+        outcome?;
+        self.name_hits(parts, plan, &mut stats)?;
+        let mut hits: Vec<(u64, f32)> =
+            self.scratch.top.hits().iter().map(|h| (h.id, h.score)).collect();
+        if hits.len() < plan.k
+            && let Some(zeros) = &parts.zeros
+        {
+            let ids = first_ids(zeros, parts.shape.zero_rows, plan.k - hits.len(), &mut stats)?;
+            hits.extend(ids.into_iter().map(|id| (id, 0.0)));
+        }
+        stats.total_ns = start.elapsed().as_nanos() as u64;
+        let (ids, scores) = hits.into_iter().unzip();
+        Ok(SearchResult { ids, scores, stats })
+    }
+
+    /// Prepares the query as the rows were prepared; inner products are taken with the query as
+    /// it is, so only the rows are centred.
+    fn take_query(&mut self, parts: &Parts, query: &[f32]) {
+        self.given.clear();
+        self.given.extend_from_slice(query);
+        if parts.shape.metric == Metric::Cosine {
+            normalise(&mut self.given);
+        }
+        self.centred.clear();
+        self.centred.extend_from_slice(&self.given);
+        if parts.shape.metric != Metric::Ip {
+            self.centred.iter_mut().zip(&parts.mean).for_each(|(v, m)| *v -= m);
+        }
+        self.rotated.resize(parts.shape.padded_dim, 0.0);
+        parts.rotation.apply(&self.centred, &mut self.rotated);
+    }
+
+    /// Finds the lists to visit, more than asked for when those hold fewer than k rows.
+    fn route(&mut self, parts: &Parts, plan: &Plan) {
+        self.query.prepare(&self.rotated, parts.shape.prefix_dims, plan.table_bits);
+        let centroids = Centroids {
+            rows: &parts.centroids,
+            dim: parts.shape.padded_dim,
+            metric: parts.shape.code_metric(),
+        };
+        let enough = (plan.k as u64).min(parts.shape.stored);
+        let mut nprobe = plan.nprobe.min(parts.shape.nlist);
+        loop {
+            let (coarse, out) = (&mut self.coarse, &mut self.probes);
+            parts.coarse.select(centroids, &self.rotated, nprobe, coarse, out);
+            let mut rows = 0;
+            let first = self.probes.iter().position(|p| {
+                let list = parts.list(p.list);
+                rows += list.end - list.start;
+                rows >= enough
+            });
+            if let Some(first) = first {
+                let asked = plan.nprobe.max(first + 1);
+                self.probes.truncate(asked);
+                return;
+            }
+            if nprobe >= parts.shape.nlist {
+                return;
+            }
+            nprobe = (nprobe * 2).min(parts.shape.nlist);
+        }
+    }
+
+    fn scan_and_drain(
+        &mut self,
+        parts: &Parts,
+        plan: &Plan,
+        stats: &mut SearchStats,
+    ) -> Result<(), SearchError> {
+        let shape = &parts.shape;
+        let kernels = Kernels::best();
+        let metric = shape.code_metric();
+        let estimator = estimator(parts.manifest.bound);
+        let mean_product = match shape.metric {
+            Metric::Ip => kernels.dot(&self.given, &parts.mean),
+            Metric::L2 | Metric::Cosine => 0.0,
+        };
+        let mut engine = Engine {
+            parts,
+            plan,
+            probes: &self.probes,
+            scan: Scan { kernels, query: &self.query, codes: &parts.codes, epsilon: plan.epsilon },
+            tight: TightBound::new(
+                shape.padded_dim,
+                shape.prefix_dims,
+                metric,
+                estimator,
+                plan.epsilon,
+            ),
+            rerank: Rerank {
+                shape,
+                split: shape.split(),
+                kernels,
+                rotated: &self.query,
+                query: &self.given,
+                mean_product,
+            },
+            reads: Reads::new(self.records.as_mut(), &parts.records),
+            s: &mut self.scratch,
+            stats,
+        };
+        let start = Instant::now();
+        engine.scan()?;
+        let scanned = start.elapsed().as_nanos() as u64;
+        engine.stats.scan_ns = scanned;
+        engine.stats.completed_in_scan = engine.stats.issued - engine.reads.in_flight() as u64;
+        engine.drain()?;
+        engine.stats.drain_ns = start.elapsed().as_nanos() as u64 - scanned;
+        Ok(())
+    }
+
+    /// Reads the ids of the hits when records do not hold them; then orders by score, ties by id.
+    fn name_hits(
+        &mut self,
+        parts: &Parts,
+        plan: &Plan,
+        stats: &mut SearchStats,
+    ) -> Result<(), SearchError> {
+        let hits = self.scratch.top.hits_mut();
+        if let (Some(units), Some(reader)) = (&parts.ids, &mut self.ids) {
+            let mut reads = Reads::new(reader.as_mut(), units);
+            let outcome = read_ids(&mut reads, units, hits, stats);
+            if outcome.is_err() {
+                reads.abandon();
+            }
+            outcome?;
+        }
+        let ascending = parts.shape.metric == Metric::L2;
+        hits.sort_unstable_by(|a, b| {
+            let by_score = a.score.total_cmp(&b.score);
+            (if ascending { by_score } else { by_score.reverse() }).then(a.id.cmp(&b.id))
+        });
+        hits.truncate(plan.k);
+        Ok(())
+    }
+
+    /// Every row scores 0 against a zero query: the answer is the lowest ids.
+    fn answer_zero_query(
+        &mut self,
+        parts: &Parts,
+        plan: &Plan,
+        start: Instant,
+        mut stats: SearchStats,
+    ) -> Result<SearchResult, SearchError> {
+        let units = parts.ids.as_ref().unwrap_or(&parts.records);
+        let mut ids = all_ids(units, parts.shape.stored, parts.shape.payload(), &mut stats)?;
+        if let Some(zeros) = &parts.zeros {
+            ids.extend(first_ids(zeros, parts.shape.zero_rows, plan.k, &mut stats)?);
+        }
+        ids.sort_unstable();
+        ids.truncate(plan.k);
+        stats.total_ns = start.elapsed().as_nanos() as u64;
+        Ok(SearchResult { scores: vec![0.0; ids.len()], ids, stats })
+    }
+}
+
+/// Replaces the positions in `hits` by ids, reading each page of ids.bin once.
+fn read_ids(
+    reads: &mut Reads,
+    units: &Units,
+    hits: &mut [Hit],
+    stats: &mut SearchStats,
+) -> Result<(), SearchError> {
+    let mut wanted: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for (i, hit) in hits.iter().enumerate() {
+        wanted.entry(units.geometry.unit(hit.id)).or_default().push(i);
+    }
+    let mut done: Vec<Completion> = Vec::new();
+    let mut next = wanted.keys().copied();
+    let mut left = wanted.len();
+    while left > 0 {
+        while reads.in_flight() < crate::store::parts::READ_SLOTS as usize {
+            let Some(unit) = next.next() else { break };
+            reads.submit(unit, unit, stats)?;
+        }
+        reads.flush()?;
+        reads.harvest(true, &mut done, stats)?;
+        let mut outcome = Ok(());
+        for Completion { tag, slot, result } in done.drain(..) {
+            if outcome.is_ok() {
+                outcome = result.map_err(SearchError::from).and_then(|()| {
+                    let wanted = wanted.get(&tag).map_or(&[][..], Vec::as_slice);
+                    take_ids(reads.bytes(slot), units, tag, wanted, hits)
+                });
+            }
+            reads.release(slot);
+            left -= 1;
+        }
+        outcome?;
+    }
+    Ok(())
+}
+
+/// Names the hits whose ids stand in one unit.
+fn take_ids(
+    bytes: &[u8],
+    units: &Units,
+    unit: u64,
+    wanted: &[usize],
+    hits: &mut [Hit],
+) -> Result<(), SearchError> {
+    units.check(unit, bytes)?;
+    wanted.iter().for_each(|&i| hits[i].id = id_at(bytes, units, hits[i].id, 0));
+    Ok(())
+}
+
+/// The id of a position in the bytes of its unit, `before` bytes into its record.
+fn id_at(bytes: &[u8], units: &Units, position: u64, before: usize) -> u64 {
+    let record = &bytes[units.geometry.range(position)];
+    record[before..].first_chunk().map_or(position, |b| u64::from_le_bytes(*b))
+}
+
+/// The first `count` ids of an id file.
+fn first_ids(
+    units: &Units,
+    len: u64,
+    count: usize,
+    stats: &mut SearchStats,
+) -> Result<Vec<u64>, SearchError> {
+    all_ids(units, len.min(count as u64), 0, stats)
+}
+
+/// The ids of the first `len` positions, `before` bytes into their records.
+fn all_ids(
+    units: &Units,
+    len: u64,
+    before: usize,
+    stats: &mut SearchStats,
+) -> Result<Vec<u64>, SearchError> {
+    let before = if units.geometry.id_in_record { before } else { 0 };
+    let mut bytes = vec![0u8; units.geometry.unit_bytes()];
+    let mut ids = Vec::new();
+    for unit in 0..if len == 0 { 0 } else { units.geometry.unit(len - 1) + 1 } {
+        units.read(unit, &mut bytes)?;
+        stats.issued += 1;
+        stats.pages += units.geometry.unit_pages as u64;
+        stats.bytes += bytes.len() as u64;
+        units.check(unit, &bytes)?;
+        let per = units.geometry.per_unit as u64;
+        ids.extend(
+            (unit * per..((unit + 1) * per).min(len)).map(|p| id_at(&bytes, units, p, before)),
+        );
+    }
+    Ok(ids)
+}
