@@ -54,8 +54,13 @@ impl Kernels {
     /// `(sum v_j a_j, sum v_j^2)` where `v_j = min(floor(t a_j), half - 1) + 0.5`.
     ///
     /// The cosine the scale reaches is the first over the root of the second times `|a|`.
-    /// `a` may have any length; its values are at least 0.
+    /// `a` may have any length.
+    ///
+    /// # Panics
+    /// Unless `half` is in `1..=2^16`. It must be whole, and `t` and all of `a` at least 0, or else
+    /// the sums are unspecified: looking at every value would cost as much as the sums.
     pub fn code_score(&self, a: &[f32], t: f32, half: f32) -> (f32, f32) {
+        assert!((1.0..=65536.0).contains(&half), "code_score: {half} levels");
         // SAFETY: `dispatch` hands out a table only on a CPU that has its instructions.
         unsafe { (self.code_score)(a, t, half) }
     }

@@ -115,9 +115,9 @@ proptest! {
 
     #[test]
     fn code_score_equals_scalar(
-        a in vec(prop_oneof![20 => 0.0f32..4.0, 1 => any::<f32>()], 0..200),
+        a in vec(prop_oneof![20 => 0.0f32..4.0, 1 => any::<f32>().prop_map(f32::abs)], 0..200),
         t in 0.0f32..100.0,
-        log_half in 0i32..8,
+        log_half in 0i32..=16,
     ) {
         let half = 2.0f32.powi(log_half);
         let (product, square) = scalar().code_score(&a, t, half);

@@ -66,10 +66,16 @@ fn unpack<const WIDTH: u32>(code: &[[u8; 8]]) -> [__m256i; 8] {
         (rest, low) = (&rest[2..], low + 2);
     }
     if WIDTH & 1 != 0 {
-        for (level, &byte) in levels.iter_mut().zip(&rest[0]) {
-            let bits = _mm256_and_si256(spread(byte), _mm256_set1_epi32(1));
-            let placed = _mm256_sllv_epi32(bits, _mm256_set1_epi32(low));
-            *level = _mm256_or_si256(*level, placed);
+        let bit = _mm256_set1_epi32(1 << low);
+        for (i, level) in levels.iter_mut().enumerate() {
+            let word = half_word(&rest[0], i);
+            // The bit of lane l is bit 8 (i % 4) + l of the word and goes to bit `low`.
+            let shifted = if i % 4 == 0 {
+                _mm256_srlv_epi32(_mm256_sllv_epi32(word, _mm256_set1_epi32(low)), lanes_from(0))
+            } else {
+                _mm256_srlv_epi32(word, lanes_from((i % 4 * 8) as i32 - low))
+            };
+            *level = _mm256_or_si256(*level, _mm256_and_si256(shifted, bit));
         }
     }
     levels
@@ -82,21 +88,32 @@ fn widen(bytes: &[u8; 8]) -> __m256i {
     _mm256_cvtepu8_epi32(load_eight(bytes))
 }
 
-/// Bit `i` of a byte to bit 0 of lane `i`; the bits above are left over.
+/// The 32 bits that hold register `i` of eight, in every lane.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn spread(byte: u8) -> __m256i {
-    let lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    _mm256_srlv_epi32(_mm256_set1_epi32(i32::from(byte)), lane)
+fn half_word(bits: &[u8; 8], i: usize) -> __m256i {
+    let words = bits.as_chunks::<4>().0;
+    _mm256_set1_epi32(i32::from_le_bytes(words[i / 4]))
+}
+
+/// `from`, `from + 1`, ... `from + 7`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn lanes_from(from: i32) -> __m256i {
+    _mm256_add_epi32(_mm256_set1_epi32(from), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
 }
 
 #[target_feature(enable = "avx2")]
 pub(super) fn sign_dot(q: &[f32], bits: &[u8]) -> f32 {
+    let sign = _mm256_set1_epi32(i32::MIN);
     let mut lanes = [_mm256_setzero_ps(); 2];
-    let (rows, _) = q.as_chunks();
-    for (i, (q, &bits)) in rows.iter().zip(bits).enumerate() {
-        let minus = _mm256_castsi256_ps(_mm256_slli_epi32::<31>(spread(!bits)));
-        lanes[i % 2] = _mm256_add_ps(lanes[i % 2], _mm256_xor_ps(load(q), minus));
+    for (q, bits) in q.as_chunks::<BLOCK>().0.iter().zip(bits.as_chunks().0) {
+        for (i, q) in q.as_chunks().0.iter().enumerate() {
+            let left = _mm256_sub_epi32(_mm256_set1_epi32(31), lanes_from((i % 4 * 8) as i32));
+            let positive = _mm256_sllv_epi32(half_word(bits, i), left);
+            let minus = _mm256_castsi256_ps(_mm256_andnot_si256(positive, sign));
+            lanes[i % 2] = _mm256_add_ps(lanes[i % 2], _mm256_xor_ps(load(q), minus));
+        }
     }
     add_lanes(lanes[0], lanes[1])
 }

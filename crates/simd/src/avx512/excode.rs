@@ -93,9 +93,12 @@ pub(super) fn sign_dot(q: &[f32], bits: &[u8]) -> f32 {
     add_lanes(lanes)
 }
 
+/// A number so large that floats from here on are whole.
+const WHOLE: f32 = 8_388_608.0; // 2^23
+
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(super) fn code_score(a: &[f32], t: f32, half: f32) -> (f32, f32) {
-    let (t, top) = (_mm512_set1_ps(t), _mm512_set1_ps(half - 1.0));
+    let (t, top) = (_mm512_set1_ps(t), _mm512_set1_ps(WHOLE + (half - 1.0)));
     let (mut product, mut square) = (_mm512_setzero_ps(), _mm512_setzero_ps());
     let (rows, tail) = a.as_chunks::<LANES>();
     for a in rows {
@@ -115,11 +118,14 @@ pub(super) fn code_score(a: &[f32], t: f32, half: f32) -> (f32, f32) {
     (add_lanes(product), add_lanes(square))
 }
 
-/// The value a magnitude is coded as.
+/// The value a magnitude is coded as: `min(floor(t a), half - 1) + 0.5`.
+///
+/// Adding 2^23 with rounding down leaves 2^23 + floor, in one instruction where `roundscale` takes
+/// two; taking 2^23 - 0.5 away again is exact. `top` is 2^23 + half - 1.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn decode(a: __m512, t: __m512, top: __m512) -> __m512 {
-    const FLOOR: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
-    let level = _mm512_roundscale_ps::<FLOOR>(_mm512_mul_ps(t, a));
-    _mm512_add_ps(_mm512_min_ps(level, top), _mm512_set1_ps(0.5))
+    const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+    let level = _mm512_add_round_ps::<DOWN>(_mm512_mul_ps(t, a), _mm512_set1_ps(WHOLE));
+    _mm512_sub_ps(_mm512_min_ps(level, top), _mm512_set1_ps(WHOLE - 0.5))
 }
