@@ -108,7 +108,8 @@ fn in_memory(file: &File) -> bool {
     let result = unsafe { libc::fstatfs(file.as_raw_fd(), answer.as_mut_ptr()) };
     // SAFETY: zeroed above, and every bit pattern of its integers is valid.
     let answer = unsafe { answer.assume_init() };
-    result == 0 && answer.f_type == libc::TMPFS_MAGIC
+    // Their types differ from one C library to the next.
+    result == 0 && i128::from(answer.f_type) == i128::from(libc::TMPFS_MAGIC)
 }
 
 /// The whole file, for the memory backend.

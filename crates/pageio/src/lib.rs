@@ -48,6 +48,8 @@ mod request;
 mod slots;
 mod choose;
 #[cfg(target_os = "linux")]
+mod locked;
+#[cfg(target_os = "linux")]
 mod uring;
 mod pool;
 mod mem;

@@ -90,8 +90,8 @@ impl Slots {
 
     /// Takes in what an attempt brought; `None` while the read goes on.
     pub(crate) fn advance(&mut self, slot: u32, outcome: io::Result<usize>) -> Option<Completion> {
-        let extent = Arc::clone(&self.extent);
-        match self.request(slot)?.advance(&extent, outcome) {
+        let Some(State::Reading(request)) = self.state.get_mut(slot as usize) else { return None };
+        match request.advance(&self.extent, outcome) {
             Ok(Step::Again) => None,
             Ok(Step::Ended) => self.end(slot, Ok(())),
             Err(error) => self.end(slot, Err(error)),

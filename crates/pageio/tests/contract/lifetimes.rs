@@ -97,8 +97,9 @@ fn eighty_threads_read_one_file_at_once() {
         thread::scope(|scope| {
             for _ in 0..80 {
                 scope.spawn(|| {
-                    let mut reader = file.reader().unwrap();
-                    all_have_readers.wait();
+                    let reader = file.reader();
+                    all_have_readers.wait(); // before a panic, or the others wait for ever
+                    let mut reader = reader.unwrap();
                     for _ in 0..4 {
                         submit_all(reader.as_mut(), 8);
                         assert_collects_all(reader.as_mut(), &file);
