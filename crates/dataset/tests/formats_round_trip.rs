@@ -192,3 +192,24 @@ fn rows_past_the_end_are_an_error_and_not_a_short_read() {
     assert!(base.gather_f32(&[4, 5], &mut two).is_err());
     base.read_f32(5, &mut []).unwrap();
 }
+
+#[test]
+fn threads_may_read_one_base_at_the_same_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.bvecs");
+    let all = rows(2000, 65, 0);
+    write(&path, 65, Dtype::U8, &all);
+    let base = Base::open(&[path]).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (base, all) = (&base, &all);
+            scope.spawn(move || {
+                for start in (thread * 100..1900).step_by(250) {
+                    let mut read = vec![0.0; 100 * 65];
+                    base.read_f32(start as u64, &mut read).unwrap();
+                    assert_eq!(read, all[start * 65..][..6500]);
+                }
+            });
+        }
+    });
+}

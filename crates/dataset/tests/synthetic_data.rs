@@ -123,21 +123,6 @@ fn a_flat_spectrum_is_isotropic_and_a_power_law_is_not_yet_no_axis_is_special() 
 }
 
 #[test]
-fn power_law_rows_come_in_clusters_of_unequal_size() {
-    let dir = tempfile::tempdir().unwrap();
-    let spec = spec(4000, 96);
-    let rows = values(&spec, &make(dir.path(), &spec, 1, 2).0);
-    let rows: Vec<&[f32]> = rows.chunks_exact(96).collect();
-    // Rows of one cluster share a centre of half the energy: cosines lie well above 0.
-    let near: Vec<usize> =
-        (0..200).map(|i| rows.iter().filter(|row| dot(rows[i], row) > 0.35).count()).collect();
-    let mean = near.iter().sum::<usize>() as f64 / 200.0;
-    let most = near.iter().max().copied().unwrap_or(0);
-    assert!((20.0..800.0).contains(&mean), "{mean}");
-    assert!(most as f64 > 1.5 * mean, "{most} against {mean}");
-}
-
-#[test]
 fn bytes_use_their_range_around_the_middle() {
     let dir = tempfile::tempdir().unwrap();
     for (dtype, middle) in [(Dtype::U8, 128.0), (Dtype::I8, 0.0)] {

@@ -7,7 +7,12 @@ use super::{Norms, Spec, Spectrum};
 use crate::rng::Rng;
 use crate::{Dtype, Rounding};
 
+/// Streams of the centres.
 const CENTRES: u64 = 4;
+
+/// Share of the energy that lies in the centres. With more, a few lists hold all neighbours of
+/// a query; at 0.35 about as many rows must be looked at as in real embeddings.
+const CENTRE_SHARE: f64 = 0.35;
 
 /// Everything that all rows share. Memory: clusters · dim floats.
 pub(super) struct Mixture {
@@ -46,11 +51,11 @@ impl Mixture {
         self.centres.reserve_exact(clusters * self.spec.dim);
         for cluster in 0..clusters as u64 {
             let mut rng = Rng::stream(self.spec.seed, CENTRES, cluster);
-            let half = std::f64::consts::FRAC_1_SQRT_2;
-            self.spreads.push((half * (0.7 + 0.6 * rng.unit())) as f32);
+            let spread = (1.0 - CENTRE_SHARE).sqrt() * (0.7 + 0.6 * rng.unit());
+            self.spreads.push(spread as f32);
             for &deviation in &self.deviations {
-                let centre = half * f64::from(deviation) * self.normal.draw(&mut rng);
-                self.centres.push(centre as f32);
+                let centre = f64::from(deviation) * self.normal.draw(&mut rng);
+                self.centres.push((CENTRE_SHARE.sqrt() * centre) as f32);
             }
         }
     }
@@ -108,5 +113,37 @@ impl Mixture {
             (Dtype::U8 | Dtype::I8, Norms::Spread) => 4.0,
         };
         per_deviation * (self.spec.dim as f64).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_gather_around_centres_in_clusters_of_unequal_size() {
+        let (dim, n) = (96, 4000);
+        let (spectrum, norms, dtype) = (Spectrum::Power, Norms::Unit, Dtype::F32);
+        let spec = Spec { n, dim, seed: 11, spectrum, norms, dtype };
+        let mixture = Mixture::new(&spec);
+        let mut sums = vec![vec![0.0f64; dim]; spec.clusters()];
+        let mut sizes = vec![0u32; spec.clusters()];
+        let mut row = vec![0.0; dim];
+        for number in 0..n {
+            let mut rng = Rng::stream(spec.seed, 1, number);
+            let cluster = mixture.cluster(rng.clone().unit());
+            mixture.draw(&mut rng, &mut row);
+            sizes[cluster] += 1;
+            sums[cluster].iter_mut().zip(&row).for_each(|(sum, &v)| *sum += f64::from(v));
+        }
+        // 64 clusters: the first has a 16th of the rows, the last a 96th.
+        assert!((200..300).contains(&sizes[0]), "{}", sizes[0]);
+        assert!((20..65).contains(&sizes[63]), "{}", sizes[63]);
+        // The mean of a cluster's unit rows keeps the energy of its centre; without clusters it
+        // would keep one part in its size.
+        let energy: f64 = sums.iter().zip(&sizes).fold(0.0, |energy, (sum, &size)| {
+            energy + sum.iter().map(|v| v * v).sum::<f64>() / f64::from(size)
+        }) / n as f64;
+        assert!((0.3..0.45).contains(&energy), "{energy}");
     }
 }
