@@ -101,19 +101,15 @@ impl ExtraCode {
         self.magnitudes.clear();
         self.magnitudes.extend(r.iter().map(|value| value.abs()));
         let scale = best_scale(kernels, self.bits, &self.magnitudes);
-        let top = ((1_u16 << (self.bits - 1)) - 1) as u8;
-        self.levels.clear();
-        self.levels.extend(r.iter().map(|&value| {
-            let level = ((value.abs() * scale) as i32).min(i32::from(top)) as u8;
-            if value >= 0.0 { level } else { top - level }
-        }));
-        self.decoded.clear();
-        let signs_and_levels = r.iter().zip(&self.levels);
-        self.decoded.extend(
-            signs_and_levels.map(|(&r, &low)| {
-                f32::from(low) + if r >= 0.0 { 0.5 } else { -0.5 - f32::from(top) }
-            }),
-        );
+        let top = (1_i32 << (self.bits - 1)) - 1;
+        self.levels.resize(r.len(), 0);
+        self.decoded.resize(r.len(), 0.0);
+        let coded = self.levels.iter_mut().zip(&mut self.decoded);
+        for ((&r, &a), (low, v)) in r.iter().zip(&self.magnitudes).zip(coded) {
+            let level = ((a * scale) as i32).min(top);
+            *low = (if r >= 0.0 { level } else { top - level }) as u8;
+            *v = if r >= 0.0 { level as f32 + 0.5 } else { -0.5 - level as f32 };
+        }
         extra_factors(r, c, &self.decoded, metric)
     }
 }
@@ -136,7 +132,7 @@ pub(crate) fn extra_factors(r: &[f32], c: &[f32], v: &[f32], metric: Metric) -> 
 /// The scale `t` that brings the code of the magnitudes `a` closest to their direction.
 fn best_scale(kernels: &Kernels, bits: u32, a: &[f32]) -> f32 {
     let half = (1 << (bits - 1)) as f32;
-    let max = a.iter().fold(0.0, |max: f32, &a| max.max(a));
+    let max = largest(a);
     let unclipped = half / max;
     if !unclipped.is_finite() {
         return 0.0;
@@ -161,6 +157,19 @@ fn best_scale(kernels: &Kernels, bits: u32, a: &[f32]) -> f32 {
         best.consider(low + step * point as f32);
     }
     best.scale
+}
+
+/// Largest of non-negative values, over lanes that do not wait for each other.
+fn largest(a: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let (chunks, rest) = a.as_chunks::<16>();
+    let lanes = chunks.iter().fold([0.0; 16], |mut lanes, chunk| {
+        for (lane, &a) in lanes.iter_mut().zip(chunk) {
+            *lane = larger(*lane, a);
+        }
+        lanes
+    });
+    lanes.iter().chain(rest).fold(0.0, |max, &a| larger(max, a))
 }
 
 /// The best scale met so far.

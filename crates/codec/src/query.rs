@@ -84,17 +84,16 @@ impl Query {
             TableBits::Eight => 255.0,
             TableBits::Sixteen => 65535.0,
         };
-        let widest = groups.iter().map(|q| 2.0 * abs_sum(q)).fold(0.0, f32::max);
+        let widest = groups.iter().map(|q| 2.0 * abs_sum(q)).fold(0.0, larger);
         self.delta = widest / most;
         // A step too small to divide by would give infinity; then every entry is stored as zero.
         let inverse = if self.delta >= f32::MIN_POSITIVE { 1.0 / self.delta } else { 0.0 };
 
-        self.entries.clear();
+        self.entries.resize(groups.len() * ENTRIES, 0);
+        let (entries, _) = self.entries.as_chunks_mut::<ENTRIES>();
         let mut rounding = 0.0;
-        for group in groups {
-            let (entries, error) = quantize(&exact_entries(group), self.delta, inverse);
-            self.entries.extend_from_slice(&entries);
-            rounding += f64::from(error);
+        for (group, entries) in groups.iter().zip(entries) {
+            rounding += f64::from(quantize(&exact_entries(group), self.delta, inverse, entries));
         }
         let magnitude = sum_each(&self.rotated[..self.prefix_dims], f64::abs);
         self.offset = -magnitude as f32;
@@ -167,26 +166,48 @@ fn abs_sum(q: &[f32; 4]) -> f32 {
     (q[0].abs() + q[1].abs()) + (q[2].abs() + q[3].abs())
 }
 
-/// The entries of a group, raised so that the least is zero: each dim whose sign agrees with its
-/// bit contributes `2 |q_t|`.
+/// Entry `i` has a one for every bit set in `i`, by bit.
+const BITS: [[f32; ENTRIES]; 4] = {
+    let mut bits = [[0.0; ENTRIES]; 4];
+    let mut i = 0;
+    while i < 4 * ENTRIES {
+        bits[i / ENTRIES][i % ENTRIES] = (i % ENTRIES >> (i / ENTRIES) & 1) as f32;
+        i += 1;
+    }
+    bits
+};
+
+/// The entries of a group, raised so that the least is zero up to rounding.
 fn exact_entries(q: &[f32; 4]) -> [f32; ENTRIES] {
-    let term = |t: usize, i: usize| {
-        if (i >> t & 1 == 1) == (q[t] >= 0.0) { 2.0 * q[t].abs() } else { 0.0 }
-    };
-    let low: [f32; 4] = std::array::from_fn(|i| term(0, i) + term(1, i));
-    let high: [f32; 4] = std::array::from_fn(|i| term(2, i << 2) + term(3, i << 2));
-    std::array::from_fn(|i| low[i & 3] + high[i >> 2])
+    let least = -(q[0] + q[1] + q[2] + q[3]) + abs_sum(q);
+    std::array::from_fn(|i| {
+        least
+            + 2.0 * q[0] * BITS[0][i]
+            + 2.0 * q[1] * BITS[1][i]
+            + 2.0 * q[2] * BITS[2][i]
+            + 2.0 * q[3] * BITS[3][i]
+    })
 }
 
-/// Rounds the entries of a group to multiples of `delta`; also the largest error this makes.
-fn quantize(exact: &[f32; ENTRIES], delta: f32, inverse: f32) -> ([u16; ENTRIES], f32) {
+/// Rounds the entries of a group to multiples of `delta`; returns the largest error this makes.
+fn quantize(exact: &[f32; ENTRIES], delta: f32, inverse: f32, entries: &mut [u16; ENTRIES]) -> f32 {
     /// Adding it leaves the integer nearest to a small float in the low bits of the sum.
     const ROUND: f32 = 8_388_608.0;
-    let mut entries = [0; ENTRIES];
-    let mut error = 0.0_f32;
-    for (entry, &x) in entries.iter_mut().zip(exact) {
-        *entry = (x * inverse + ROUND).to_bits() as u16;
-        error = error.max((x - f32::from(*entry) * delta).abs());
+    let mut errors = [0.0; ENTRIES];
+    for i in 0..ENTRIES {
+        let shifted = larger(exact[i], 0.0) * inverse + ROUND;
+        entries[i] = shifted.to_bits() as u16;
+        errors[i] = (exact[i] - (shifted - ROUND) * delta).abs();
     }
-    (entries, error)
+    for half in [8, 4, 2, 1] {
+        for i in 0..half {
+            errors[i] = larger(errors[i], errors[i + half]);
+        }
+    }
+    errors[0]
+}
+
+/// One instruction, unlike `f32::max`, which has NaN to heed.
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
 }

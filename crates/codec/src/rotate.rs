@@ -11,16 +11,18 @@
 //!     flip the sign of every coordinate at random
 //!     Hadamard transform of every block
 //!
-//! fold:  cut each block into segments 0, 1, 2 ..; swap segment k of block b
-//!        with segment k of block (k - b) mod t
+//! fold:  cut each block into segments 0, 1, 2 ..; for segment k, put the segments of blocks 0..=k
+//!        in reverse order, and those of the blocks after k too
 //!
-//!   block 0  | 0 | 1 | 2 |        segment 0:  0 <-> 0   1 <-> 2
-//!   block 1  | 0 | 1 | 2 |        segment 1:  0 <-> 1   2 <-> 2
-//!   block 2  | 0 | 1 | 2 |        segment 2:  0 <-> 2   1 <-> 1
+//!   block 0  | a0 | a1 | a2 |                  block 0  | a0 | b1 | c2 |
+//!   block 1  | b0 | b1 | b2 |    becomes       block 1  | c0 | a1 | b2 |
+//!   block 2  | c0 | c1 | c2 |                  block 2  | b0 | c1 | a2 |
 //! ```
 //!
 //! After the fold every block holds a `1/t` share of every old block, so one more transform spreads
-//! any vector over all coordinates. The fold is its own inverse and moves whole segments in place.
+//! any vector over all coordinates. The fold moves whole segments, in place.
+
+use std::ops::Range;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -121,23 +123,18 @@ impl Rotation {
         }
     }
 
-    /// Deals every block out to all the others. With more blocks than segments, a segment's partner
-    /// lies `segments^(round - 1)` times as far away, so that successive folds reach all blocks.
+    /// Deals every block out to all the others. With more blocks than segments, segment `k` reverses
+    /// as if it were `k segments^(round - 1)`, so that successive folds reach all blocks.
     fn fold(&self, round: usize, out: &mut [f32]) {
         let size = self.block;
         let blocks = self.padded / size;
         let segments = blocks.min(size);
         let stride = (1..round).fold(1, |stride, _| stride * segments % blocks);
         for segment in 0..segments {
-            let (start, end) = (segment * size / segments, (segment + 1) * size / segments);
-            let shift = segment * stride % blocks;
-            for low in 0..blocks {
-                let high = (shift + blocks - low) % blocks;
-                if low < high {
-                    let (head, tail) = out.split_at_mut(high * size);
-                    head[low * size..][start..end].swap_with_slice(&mut tail[start..end]);
-                }
-            }
+            let columns = segment * size / segments..(segment + 1) * size / segments;
+            let (first, second) = out.split_at_mut((segment * stride % blocks + 1) * size);
+            reverse_blocks(first, size, columns.clone());
+            reverse_blocks(second, size, columns);
         }
     }
 
@@ -184,6 +181,14 @@ impl Rotation {
             .flat_map(|byte| (0..8).map(move |i| if byte >> i & 1 == 1 { -scale } else { scale }))
             .collect();
         Self { dim, padded, block, signs }
+    }
+}
+
+/// Reverses the order of the blocks of `size` values, in some columns only.
+fn reverse_blocks(values: &mut [f32], size: usize, columns: Range<usize>) {
+    let mut blocks = values.chunks_exact_mut(size);
+    while let (Some(low), Some(high)) = (blocks.next(), blocks.next_back()) {
+        low[columns.clone()].swap_with_slice(&mut high[columns.clone()]);
     }
 }
 
