@@ -48,6 +48,10 @@ const GRIDS: [Grid; 8] = [
     Grid { coarse: 16, fine: 60, reach: 1.13, polish: 16 },
 ];
 
+/// Adding it leaves the integer nearest to a small float, also one just below zero, in the low
+/// bits of the sum.
+const ROUND: f32 = 12_582_912.0;
+
 /// The two factors of a record: `estimate = add + rescale <v, Rq> + (Y² or -<q, c>)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ExtraFactors {
@@ -101,20 +105,23 @@ impl ExtraCode {
         self.magnitudes.clear();
         self.magnitudes.extend(r.iter().map(|value| value.abs()));
         let scale = best_scale(kernels, self.bits, &self.magnitudes);
-        let top = (1_i32 << (self.bits - 1)) - 1;
+        let top = ((1_u32 << (self.bits - 1)) - 1) as u8;
         self.levels.resize(r.len(), 0);
         self.decoded.resize(r.len(), 0.0);
         let coded = self.levels.iter_mut().zip(&mut self.decoded);
         for ((&r, &a), (low, v)) in r.iter().zip(&self.magnitudes).zip(coded) {
-            let level = ((a * scale) as i32).min(top);
-            *low = (if r >= 0.0 { level } else { top - level }) as u8;
-            *v = if r >= 0.0 { level as f32 + 0.5 } else { -0.5 - level as f32 };
+            // Nearest to x - 1/2 is the floor of x, up to a coin toss where x is whole.
+            let shifted = smaller(a * scale, f32::from(top) + 0.5) - 0.5 + ROUND;
+            let level = shifted.to_bits() as u8;
+            // The code counts down from the top where the sign is negative; top is all ones.
+            *low = if r >= 0.0 { level } else { level ^ top };
+            *v = (shifted - ROUND + 0.5).copysign(if r >= 0.0 { 1.0 } else { -1.0 });
         }
         extra_factors(r, c, &self.decoded, metric)
     }
 }
 
-/// The two factors of the code that decodes to `v`, shared with no table: sums in f64.
+/// The two factors of the residual `r` whose code decodes to `v`.
 pub(crate) fn extra_factors(r: &[f32], c: &[f32], v: &[f32], metric: Metric) -> ExtraFactors {
     let norm2 = sum_each(r, |r| r * r);
     if norm2 == 0.0 {
@@ -157,6 +164,11 @@ fn best_scale(kernels: &Kernels, bits: u32, a: &[f32]) -> f32 {
         best.consider(low + step * point as f32);
     }
     best.scale
+}
+
+/// One instruction, unlike `f32::min`, which has NaN to heed.
+fn smaller(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
 }
 
 /// Largest of non-negative values, over lanes that do not wait for each other.

@@ -56,7 +56,8 @@ pub struct PrefixSizeError {
 
 impl PrefixCodes {
     /// Zeroed codes of `n` vectors in `m` dims, to be set one by one or filled by a reader through
-    /// [`PrefixCodes::as_bytes_mut`].
+    /// [`PrefixCodes::as_bytes_mut`]. A reader first compares [`PrefixCodes::bytes_for`] with the
+    /// size of its file, so that a damaged count allocates nothing.
     ///
     /// # Panics
     /// If `m` is not a positive multiple of 64.

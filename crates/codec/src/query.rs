@@ -166,27 +166,19 @@ fn abs_sum(q: &[f32; 4]) -> f32 {
     (q[0].abs() + q[1].abs()) + (q[2].abs() + q[3].abs())
 }
 
-/// Entry `i` has a one for every bit set in `i`, by bit.
-const BITS: [[f32; ENTRIES]; 4] = {
-    let mut bits = [[0.0; ENTRIES]; 4];
-    let mut i = 0;
-    while i < 4 * ENTRIES {
-        bits[i / ENTRIES][i % ENTRIES] = (i % ENTRIES >> (i / ENTRIES) & 1) as f32;
-        i += 1;
-    }
-    bits
-};
-
 /// The entries of a group, raised so that the least is zero up to rounding.
 fn exact_entries(q: &[f32; 4]) -> [f32; ENTRIES] {
-    let least = -(q[0] + q[1] + q[2] + q[3]) + abs_sum(q);
-    std::array::from_fn(|i| {
-        least
-            + 2.0 * q[0] * BITS[0][i]
-            + 2.0 * q[1] * BITS[1][i]
-            + 2.0 * q[2] * BITS[2][i]
-            + 2.0 * q[3] * BITS[3][i]
-    })
+    let least = abs_sum(q) - ((q[0] + q[1]) + (q[2] + q[3]));
+    let [a, b, c, d] = q.map(|q| 2.0 * q);
+    let low = [0.0, a, b, a + b];
+    let high = [least, least + c, least + d, least + (c + d)];
+    let mut entries = [0.0; ENTRIES];
+    for (quad, high) in entries.as_chunks_mut::<4>().0.iter_mut().zip(high) {
+        for (entry, low) in quad.iter_mut().zip(low) {
+            *entry = high + low;
+        }
+    }
+    entries
 }
 
 /// Rounds the entries of a group to multiples of `delta`; returns the largest error this makes.

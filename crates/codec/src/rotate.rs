@@ -74,7 +74,8 @@ pub enum RotationError {
 }
 
 impl Rotation {
-    /// The rotation of `dim` coordinates drawn from `seed`.
+    /// The rotation of `dim` coordinates drawn from `seed`. A file can hold it if `dim` is in
+    /// `1..=simd::MAX_DIMS`.
     pub fn new(dim: usize, seed: u64) -> Self {
         let padded = padded_dim(dim);
         let bytes = rounds_for(padded) * padded / 8;

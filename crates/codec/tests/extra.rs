@@ -48,7 +48,7 @@ fn loss_over_best(bits: u32, draw: impl Fn(&mut Sampler) -> Vec<f32>) -> f64 {
     let mut sampler = Sampler::new(u64::from(bits));
     let mut encoder = ExtraCode::new(bits);
     let (mut ours, mut best) = (0.0, 0.0);
-    for _ in 0..50 {
+    for _ in 0..30 {
         let r = draw(&mut sampler);
         encoder.encode(Kernels::best(), &r, &r, Metric::L2);
         ours += 1.0 - cosine2(&r, &decode(&r, encoder.levels(), bits));
