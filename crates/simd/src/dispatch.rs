@@ -12,11 +12,17 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+#[cfg(target_arch = "x86_64")]
+use crate::avx2::kernels as avx2;
+#[cfg(target_arch = "x86_64")]
+use crate::avx512::kernels as avx512;
 use crate::bounds::Bounds;
 use crate::distance::{Distance, RawDistance};
 use crate::excode::{CodeScore, ExDot, SignDot};
 use crate::fastscan::Scan;
 use crate::fwht::Fwht;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use crate::neon::kernels as neon;
 use crate::scalar;
 
 /// Environment variable that names the instruction set to use instead of the best one.
@@ -168,13 +174,6 @@ impl fmt::Debug for Kernels {
 fn detected() -> &'static Kernels {
     avx512().or_else(avx2).or_else(neon).unwrap_or(&scalar::KERNELS)
 }
-
-#[cfg(target_arch = "x86_64")]
-use crate::avx2::kernels as avx2;
-#[cfg(target_arch = "x86_64")]
-use crate::avx512::kernels as avx512;
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-use crate::neon::kernels as neon;
 
 #[cfg(not(target_arch = "x86_64"))]
 fn avx2() -> Option<&'static Kernels> {

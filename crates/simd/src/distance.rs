@@ -87,8 +87,7 @@ impl Kernels {
 }
 
 /// A row of floats as the raw row of type `F32` it is on a little-endian machine.
-#[cfg(target_endian = "little")]
-#[allow(dead_code, reason = "the scalar table, alone on some machines, reads floats as they are")]
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 #[inline]
 pub(crate) fn as_bytes(row: &[f32]) -> &[u8] {
     // SAFETY: the bytes are those of the slice, floats have no padding, and any address is an

@@ -213,8 +213,8 @@ proptest! {
         for kernels in Kernels::available() {
             let mut out = BatchBounds::default();
             kernels.bounds(&sums, &factors, &params, &mut out);
-            for i in 0..BATCH {
-                let s = f64::from(params.delta) * f64::from(sums[i]) + f64::from(params.offset);
+            for (i, &sum) in sums.iter().enumerate() {
+                let s = f64::from(params.delta) * f64::from(sum) + f64::from(params.offset);
                 let rescale = f64::from(factors.rescale[i]);
                 let base = f64::from(factors.add[i]) + f64::from(list_term) + rescale * s;
                 let error = f64::from(factors.error[i]) * f64::from(eps_y);

@@ -45,14 +45,12 @@ pub(super) fn scan16(codes: &[u8], lut: &[u8], sums: &mut [u32; BATCH]) {
         let (quads, _) = codes.as_chunks::<{ 2 * PAIR }>();
         let (tables, _) = lut.as_chunks::<{ 4 * PAIR }>();
         for (quad, tables) in quads.iter().zip(tables) {
-            let ([first, second], _) = quad.as_chunks::<PAIR>() else { continue };
-            let ([low0, low1, high0, high1], _) = tables.as_chunks::<PAIR>() else { continue };
-            let nibbles = indices(first);
-            add(&mut low_plane, load_bytes(low0), nibbles);
-            add(&mut high_plane, load_bytes(high0), nibbles);
-            let nibbles = indices(second);
-            add(&mut low_plane, load_bytes(low1), nibbles);
-            add(&mut high_plane, load_bytes(high1), nibbles);
+            let tables = tables.as_chunks().0;
+            for (half, codes) in quad.as_chunks().0.iter().enumerate() {
+                let nibbles = indices(codes);
+                add(&mut low_plane, load_bytes(&tables[half]), nibbles);
+                add(&mut high_plane, load_bytes(&tables[2 + half]), nibbles);
+            }
         }
         flush::<0>(low_plane, sums);
         flush::<8>(high_plane, sums);

@@ -33,10 +33,9 @@ pub(super) fn scan8(codes: &[u8], lut: &[u8], sums: &mut [u32; BATCH]) {
     let (codes, _) = codes.as_chunks::<{ 2 * QUAD }>();
     let (tables, _) = lut.as_chunks::<{ 2 * QUAD }>();
     for (codes, tables) in codes.iter().zip(tables) {
-        let ([code0, code1], _) = codes.as_chunks::<QUAD>() else { continue };
-        let ([table0, table1], _) = tables.as_chunks::<QUAD>() else { continue };
-        add(&mut even, load_bytes(table0), turn.indices(code0));
-        add(&mut odd, load_bytes(table1), turn.indices(code1));
+        let (codes, tables) = (codes.as_chunks().0, tables.as_chunks().0);
+        add(&mut even, load_bytes(&tables[0]), turn.indices(&codes[0]));
+        add(&mut odd, load_bytes(&tables[1]), turn.indices(&codes[1]));
     }
     let (low, high) = sums.split_at_mut(BATCH / 2);
     store_sums(low, _mm512_add_epi32(even[0], odd[0]));
@@ -51,10 +50,9 @@ pub(super) fn scan16(codes: &[u8], lut: &[u8], sums: &mut [u32; BATCH]) {
     let (codes, _) = codes.as_chunks::<QUAD>();
     let (tables, _) = lut.as_chunks::<{ 2 * QUAD }>();
     for (codes, tables) in codes.iter().zip(tables) {
-        let ([low, high], _) = tables.as_chunks::<QUAD>() else { continue };
-        let indices = turn.indices(codes);
-        add(&mut low_plane, load_bytes(low), indices);
-        add(&mut high_plane, load_bytes(high), indices);
+        let (tables, indices) = (tables.as_chunks().0, turn.indices(codes));
+        add(&mut low_plane, load_bytes(&tables[0]), indices);
+        add(&mut high_plane, load_bytes(&tables[1]), indices);
     }
     let join = |i: usize| _mm512_add_epi32(low_plane[i], _mm512_slli_epi32::<8>(high_plane[i]));
     let (low, high) = sums.split_at_mut(BATCH / 2);
