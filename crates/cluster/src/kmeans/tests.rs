@@ -1,1 +1,158 @@
-//! Tests.
+#![allow(clippy::unwrap_used)]
+
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{KmeansOptions, kmeans};
+use crate::{AssignMethod, Assigner, ClusterError};
+
+fn pool(threads: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+}
+
+fn random_rows(rows: usize, dim: usize, seed: u64) -> Vec<f32> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    (0..rows * dim).map(|_| rng.random::<f32>() - 0.5).collect()
+}
+
+fn train(sample: &[f32], dim: usize, nlist: usize, two_level_from: usize) -> Vec<f32> {
+    let options = KmeansOptions { two_level_from, ..KmeansOptions::default() };
+    kmeans(sample, dim, nlist, &options, &pool(2), &|_| {}).unwrap()
+}
+
+/// Mean squared distance to the nearest centroid.
+fn error(sample: &[f32], centroids: &[f32], dim: usize) -> f64 {
+    let assigner = Assigner::new(centroids, dim, AssignMethod::Flat, &pool(1)).unwrap();
+    let rows = sample.len() / dim;
+    let (mut list, mut dist2) = (vec![0; rows], vec![0.0; rows]);
+    assigner.assign(sample, &mut list, &mut dist2);
+    dist2.iter().map(|d| f64::from(*d)).sum::<f64>() / rows as f64
+}
+
+#[test]
+fn the_bytes_do_not_depend_on_the_number_of_threads() {
+    let (dim, nlist) = (20, 40);
+    let sample = random_rows(3000, dim, 1);
+    for two_level_from in [4, 1000] {
+        let options = KmeansOptions { seed: 7, two_level_from, ..KmeansOptions::default() };
+        let run = |threads| {
+            let c = kmeans(&sample, dim, nlist, &options, &pool(threads), &|_| {}).unwrap();
+            c.iter().map(|v| v.to_bits()).collect::<Vec<_>>()
+        };
+        let one = run(1);
+        assert_eq!(one, run(2));
+        assert_eq!(one, run(4));
+    }
+}
+
+#[test]
+fn another_seed_gives_other_centroids() {
+    let sample = random_rows(500, 8, 1);
+    let with = |seed| {
+        let options = KmeansOptions { seed, ..KmeansOptions::default() };
+        kmeans(&sample, 8, 10, &options, &pool(1), &|_| {}).unwrap()
+    };
+    assert_ne!(with(1), with(2));
+}
+
+#[test]
+fn separated_blobs_are_recovered_by_one_level_and_by_two() {
+    let (dim, blobs) = (6, 25);
+    let centres: Vec<f32> = random_rows(blobs, dim, 3).iter().map(|v| v * 1000.0).collect();
+    let noise = random_rows(blobs * 60, dim, 4);
+    let sample: Vec<f32> =
+        (0..noise.len()).map(|i| centres[i / dim % blobs * dim + i % dim] + noise[i]).collect();
+    for (two_level_from, nlist) in [(1000, 25), (4, 50)] {
+        // With two lists per blob the proportional split must still give every blob one.
+        let centroids = train(&sample, dim, nlist, two_level_from);
+        assert_eq!(centroids.len(), nlist * dim);
+        let e = error(&sample, &centroids, dim);
+        assert!(e < 6.0 / 12.0 * 1.05, "{nlist} lists leave an error of {e} per row");
+    }
+}
+
+#[test]
+fn two_levels_give_exactly_nlist_lists_close_to_one_level_in_error() {
+    let dim = 8;
+    let sample = random_rows(4000, dim, 5);
+    for nlist in [4, 5, 17, 64, 101] {
+        let (one, two) = (train(&sample, dim, nlist, 1000), train(&sample, dim, nlist, 4));
+        assert_eq!(two.len(), nlist * dim);
+        let (one, two) = (error(&sample, &one, dim), error(&sample, &two, dim));
+        assert!(two < 1.06 * one, "nlist {nlist}: {two} against {one}");
+    }
+}
+
+#[test]
+fn one_list_is_the_mean() {
+    let sample = random_rows(1000, 5, 6);
+    let centroid = train(&sample, 5, 1, 512);
+    for d in 0..5 {
+        let mean = sample.iter().skip(d).step_by(5).map(|v| f64::from(*v)).sum::<f64>() / 1000.0;
+        assert!((f64::from(centroid[d]) - mean).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn as_many_lists_as_rows_makes_every_row_a_centroid() {
+    let sample = random_rows(60, 4, 7);
+    for two_level_from in [4, 1000] {
+        let mut centroids: Vec<Vec<u32>> = train(&sample, 4, 60, two_level_from)
+            .chunks(4)
+            .map(|c| c.iter().map(|v| v.to_bits()).collect())
+            .collect();
+        let mut rows: Vec<Vec<u32>> =
+            sample.chunks(4).map(|c| c.iter().map(|v| v.to_bits()).collect()).collect();
+        centroids.sort();
+        rows.sort();
+        assert_eq!(centroids, rows);
+    }
+}
+
+#[test]
+fn fewer_distinct_rows_than_lists_end_with_finite_coinciding_centroids() {
+    let distinct = random_rows(3, 4, 8);
+    let sample: Vec<f32> = distinct.iter().copied().cycle().take(4 * 300).collect();
+    for two_level_from in [4, 1000] {
+        let centroids = train(&sample, 4, 50, two_level_from);
+        assert_eq!(centroids.len(), 50 * 4);
+        assert!(centroids.iter().all(|v| v.is_finite()));
+        assert!(error(&sample, &centroids, 4) < 1e-12);
+    }
+}
+
+#[test]
+fn an_empty_list_takes_rows_from_the_list_with_the_largest_error() {
+    // Two blobs, three centroids of which one is so far away that no row chooses it.
+    let sample: Vec<f32> = [0.0, 1.0, 2.0, 3.0, 100.0, 101.0].to_vec();
+    let mut centroids = vec![1.5, 100.5, 1e6];
+    let rows = super::Sample { rows: &sample, dim: 1 };
+    super::lloyd::iterate(rows, &mut centroids, 10, &pool(1), &|_| {}).unwrap();
+    centroids.sort_by(f32::total_cmp);
+    assert!(centroids[0] < centroids[1] && centroids[1] <= 3.0, "{centroids:?}");
+    assert_eq!(centroids[2], 100.5);
+}
+
+#[test]
+fn a_large_offset_does_not_blur_the_lists() {
+    let sample = random_rows(2000, 8, 9);
+    let moved: Vec<f32> = sample.iter().map(|v| v + 1000.0).collect();
+    let centroids = train(&moved, 8, 20, 512);
+    let (plain, offset) = (train(&sample, 8, 20, 512), error(&moved, &centroids, 8));
+    let plain = error(&sample, &plain, 8);
+    assert!(offset < 1.05 * plain, "{offset} against {plain} without the offset");
+}
+
+#[test]
+fn a_sample_that_is_too_small_is_an_error_with_both_numbers() {
+    let sample = random_rows(5, 4, 1);
+    let error = kmeans(&sample, 4, 6, &KmeansOptions::default(), &pool(1), &|_| {}).unwrap_err();
+    assert!(matches!(error, ClusterError::TooFewRows { rows: 5, nlist: 6 }));
+    assert!(error.to_string().contains("nlist is 6") && error.to_string().contains("5 rows"));
+    let run = |sample: &[f32], dim, nlist| {
+        kmeans(sample, dim, nlist, &KmeansOptions::default(), &pool(1), &|_| {})
+    };
+    assert!(matches!(run(&sample, 3, 1), Err(ClusterError::Shape { len: 20, dim: 3, .. })));
+    assert!(matches!(run(&sample, 4, 0), Err(ClusterError::Zero { what: "nlist" })));
+    assert!(matches!(run(&sample, 0, 1), Err(ClusterError::Zero { what: "dim" })));
+}
