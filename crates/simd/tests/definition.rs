@@ -263,6 +263,36 @@ proptest! {
 }
 
 #[test]
+fn a_bound_equal_to_its_threshold_survives_and_does_not_seed() {
+    let factors = BatchFactors { add: [2.0; BATCH], ..BatchFactors::default() };
+    let params = BoundParams { threshold: 2.0, seed_threshold: 2.0, ..BoundParams::default() };
+    for kernels in Kernels::available() {
+        let mut out = BatchBounds::default();
+        kernels.bounds(&[0; BATCH], &factors, &params, &mut out);
+        assert_eq!((out.survivors, out.seeds), (u32::MAX, 0), "{}", kernels.isa());
+    }
+}
+
+#[test]
+#[should_panic(expected = "more than 65536 dimensions")]
+fn a_batch_whose_sums_could_overflow_is_refused() {
+    let bytes = vec![0; 4 * (simd::MAX_DIMS + 64)];
+    Kernels::best().scan8(&bytes, &bytes, &mut [0; BATCH]);
+}
+
+#[test]
+#[should_panic(expected = "lookup table of the wrong length")]
+fn a_short_lookup_table_is_refused() {
+    Kernels::best().scan16(&[0; 256], &[0; 256], &mut [0; BATCH]);
+}
+
+#[test]
+#[should_panic(expected = "lengths differ")]
+fn vectors_of_two_lengths_are_refused() {
+    Kernels::best().dot(&[0.0; 3], &[0.0; 4]);
+}
+
+#[test]
 fn factors_are_a_view_of_floats() {
     let mut floats: Vec<f32> = (0..200).map(|i| i as f32).collect();
     let batches = BatchFactors::view(&floats);

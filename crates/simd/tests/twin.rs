@@ -204,6 +204,17 @@ fn every_half_widens_alike() {
     }
 }
 
+#[test]
+fn a_tail_leaves_the_sign_of_zero_in_other_lanes() {
+    // Every product underflows to -0, so the sum is -0 unless a padded lane had +0 added to it.
+    for len in 17..32 {
+        let (a, b) = (vec![1e-30; len], vec![-1e-30; len]);
+        for kernels in Kernels::available() {
+            assert_eq!(kernels.dot(&a, &b).to_bits(), (-0.0f32).to_bits(), "{}", kernels.isa());
+        }
+    }
+}
+
 fn assert_scans_equal(codes: &[u8], lut8: &[u8], lut16: &[u8]) {
     let (mut expected8, mut expected16) = ([7; BATCH], [7; BATCH]);
     scalar().scan8(codes, lut8, &mut expected8);
