@@ -98,7 +98,8 @@ pub(crate) fn resident_bytes(
 ) -> u64 {
     match kind {
         CoarseKind::Irq => Irq::bytes_for(inner, nlist, padded_dim),
-        CoarseKind::Hnsw | CoarseKind::Auto | CoarseKind::Flat => 0,
+        CoarseKind::Hnsw => Hnsw::resident_bytes_for(nlist, seed) as u64,
+        CoarseKind::Auto | CoarseKind::Flat => 0,
     }
 }
 

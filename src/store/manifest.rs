@@ -148,11 +148,9 @@ impl Manifest {
         format!("{hash:032x}")
     }
 
-    /// The manifest's text, ending in a newline.
+    /// The manifest's text. No newline ends it, so that no truncation goes unnoticed.
     pub(crate) fn to_json(&self) -> Result<Vec<u8>, std::io::Error> {
-        let mut text = serde_json::to_vec_pretty(self)?;
-        text.push(b'\n');
-        Ok(text)
+        Ok(serde_json::to_vec_pretty(self)?)
     }
 }
 

@@ -151,6 +151,11 @@ impl Hnsw {
         self.nodes == 0
     }
 
+    /// Bytes a graph of `nodes` rows will hold: they depend on the seed, not on the rows.
+    pub fn resident_bytes_for(nodes: usize, seed: u64) -> usize {
+        if nodes == 0 { 0 } else { insert::bytes_for(nodes, seed) }
+    }
+
     /// Bytes held by the graph.
     pub fn resident_bytes(&self) -> usize {
         let members = |l: &Layer| l.members.as_ref().map_or(0, Vec::len);

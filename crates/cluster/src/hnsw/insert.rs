@@ -70,6 +70,12 @@ fn draw_order(nodes: usize, seed: u64) -> (Vec<u32>, Vec<usize>) {
     (order, tops)
 }
 
+/// Bytes of the graph of so many nodes: the layers are drawn before any row is seen.
+pub(super) fn bytes_for(nodes: usize, seed: u64) -> usize {
+    let (_, tops) = draw_order(nodes, seed);
+    4 * (nodes * BASE_LINKS + tops.iter().sum::<usize>() * (1 + LINKS))
+}
+
 fn empty_graph(order: &[u32], tops: &[usize]) -> Hnsw {
     let entry = order[0];
     let mut layers = vec![Layer::new(None, order.len(), BASE_LINKS)];
