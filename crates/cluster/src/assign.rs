@@ -18,9 +18,9 @@ use crate::hnsw::{Hnsw, HnswScratch};
 use crate::{ClusterError, dots, screen};
 
 /// Rows per product: enough to amortise the packing of a tile of centroids.
-const ROW_TILE: usize = 256;
+const ROW_TILE: usize = 512;
 /// Centroids per product: with `ROW_TILE` rows the products (1 MiB) stay in the second-level cache.
-const LIST_TILE: usize = 1024;
+const LIST_TILE: usize = 512;
 /// From this many lists on `Auto` walks the graph. See `benches/products.rs`.
 const GRAPH_FROM: usize = 16_384;
 /// Search width of the graph when assigning.

@@ -36,7 +36,7 @@ use crate::{ClusterError, dots, screen};
 /// Bytes of base rows per block; two of them are read, one more is prepared.
 const BLOCK_BYTES: usize = 16 << 20;
 /// Base rows per product.
-const TILE_ROWS: usize = 1024;
+const TILE_ROWS: usize = 512;
 /// Queries per product at most.
 const GROUP_QUERIES: usize = 512;
 

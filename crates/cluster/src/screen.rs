@@ -16,6 +16,8 @@
 //! for data far from zero: with all values near 1000 the bound around the zero origin is wider than
 //! the distances themselves, and every row would remain.
 
+use std::cmp::Ordering;
+
 /// Unit roundoff of f32.
 pub(crate) const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
 
@@ -96,17 +98,20 @@ pub(crate) fn not_below(
     threshold: f32,
     mut visit: impl FnMut(usize),
 ) {
-    let below = |p: f32, b: f32| p - b < threshold;
-    let chunks = products.chunks(CHUNK).zip(bias.chunks(CHUNK));
-    for (c, (p, b)) in chunks.enumerate() {
-        let all_below = p.iter().zip(b).fold(true, |all, (p, b)| all & below(*p, *b));
-        if all_below {
-            continue;
+    let passes = |p: f32, b: f32| !matches!((p - b).partial_cmp(&threshold), Some(Ordering::Less));
+    let (chunks, p_rest) = products.as_chunks::<CHUNK>();
+    let (bias_chunks, b_rest) = bias.as_chunks::<CHUNK>();
+    for (c, (p, b)) in chunks.iter().zip(bias_chunks).enumerate() {
+        // Nearly all chunks end here: one mask over fixed lanes, without a branch inside.
+        let any = (0..CHUNK).fold(0u32, |any, l| any | u32::from(passes(p[l], b[l])));
+        if any != 0 {
+            (0..CHUNK).filter(|&l| passes(p[l], b[l])).for_each(|l| visit(c * CHUNK + l));
         }
-        for (l, (p, b)) in p.iter().zip(b).enumerate() {
-            if !below(*p, *b) {
-                visit(c * CHUNK + l);
-            }
+    }
+    let first = chunks.len() * CHUNK;
+    for (l, (p, b)) in p_rest.iter().zip(b_rest).enumerate() {
+        if passes(*p, *b) {
+            visit(first + l);
         }
     }
 }
