@@ -11,6 +11,8 @@
 //! number of threads for the time on an idle one.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, missing_docs)]
+// The bench has no use for paths in errors: it ends at the first one.
+#![allow(clippy::disallowed_methods)]
 
 use std::time::Instant;
 

@@ -28,11 +28,14 @@ const CHUNK: usize = 32;
 /// `|q'| = query_norm` and `|x'| ≤ row_norm`.
 ///
 /// `dim + 16` instead of `dim` covers the rounding of q', x', the bias and the final subtraction
-/// and the terms of second order; the last term covers underflow.
+/// and the terms of second order; the last term covers underflow. Infinite where f32 may overflow.
 pub(crate) fn slack(dim: usize, query_norm: f64, row_norm: f64) -> f64 {
+    let scale = query_norm * row_norm + row_norm * row_norm;
+    if scale > f64::from(f32::MAX) / 4.0 {
+        return f64::INFINITY;
+    }
     let gamma = (dim as f64 + 16.0) * UNIT * 1.01;
-    gamma * (query_norm * row_norm + row_norm * row_norm)
-        + dim as f64 * f64::from(f32::MIN_POSITIVE)
+    gamma * scale + dim as f64 * f64::from(f32::MIN_POSITIVE)
 }
 
 /// `out = row - origin`; returns `|out|²` in f64.

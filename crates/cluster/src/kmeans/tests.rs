@@ -87,9 +87,9 @@ fn two_levels_give_exactly_nlist_lists_close_to_one_level_in_error() {
 fn one_list_is_the_mean() {
     let sample = random_rows(1000, 5, 6);
     let centroid = train(&sample, 5, 1, 512);
-    for d in 0..5 {
+    for (d, value) in centroid.iter().enumerate() {
         let mean = sample.iter().skip(d).step_by(5).map(|v| f64::from(*v)).sum::<f64>() / 1000.0;
-        assert!((f64::from(centroid[d]) - mean).abs() < 1e-6);
+        assert!((f64::from(*value) - mean).abs() < 1e-6);
     }
 }
 
