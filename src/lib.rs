@@ -13,6 +13,7 @@ mod store;
 mod search;
 mod info;
 mod index;
+pub mod evaluate;
 
 pub use build::{BuildPlan, BuildReport};
 pub use config::{

@@ -1,0 +1,90 @@
+//! `groundtruth`: the exact neighbours of a set of queries.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use rabitq_ssd::Metric;
+use rabitq_ssd::evaluate::ground_truth;
+use serde_json::json;
+
+use super::console::Console;
+use super::failure::usage;
+use super::next;
+use super::options::{at_least_1, threads};
+use super::progress::Reporter;
+use super::size::grouped;
+use super::vectors::{self, Queries};
+
+/// Compute the exact nearest rows of each query, to measure recall against
+///
+/// Writes u32 queries, u32 k, all row numbers as u32, then all scores as f32: squared distances
+/// ascending for l2, the score itself descending for ip and cosine. Ties go by row number. Rows
+/// with NaN, infinities or overflowing norms are nobody's neighbour.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Vector files, together one base, in the order they are given to build
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    base: Vec<PathBuf>,
+    /// Vector file of the queries
+    #[arg(long, value_name = "FILE")]
+    queries: PathBuf,
+    /// Neighbours of each query; recall can be measured up to this k
+    #[arg(long, value_name = "K", default_value_t = 100, value_parser = at_least_1,
+          allow_negative_numbers = true)]
+    k: usize,
+    /// l2 (squared Euclidean), ip (inner product) or cosine
+    #[arg(long, value_name = "l2|ip|cosine", default_value_t = Metric::L2)]
+    metric: Metric,
+    /// File to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Threads [default: all]
+    #[arg(long, value_name = "T", value_parser = at_least_1, allow_negative_numbers = true)]
+    threads: Option<usize>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  rabitq-ssd groundtruth --base base.fbin --queries queries.fbin --out gt.bin
+  rabitq-ssd groundtruth --base part0.fbin part1.fbin --queries q.npy --metric ip --k 10 --out gt.bin";
+
+pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
+    if args.out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ivecs")) {
+        return Err(usage(".ivecs cannot hold scores: give --out another extension, as gt.bin"));
+    }
+    let started = Instant::now();
+    let base = vectors::open(&args.base)?;
+    let of = args.base.first().cloned().unwrap_or_default();
+    let queries = Queries::read(&args.queries, base.dim(), &of, None)?;
+    let reporter = Reporter::new(console);
+    let threads = threads(args.threads);
+    let exact = ground_truth(&base, &queries.values, args.k, args.metric, threads, &reporter)?;
+    drop(reporter);
+    let truth = exact.truth;
+    if exact.invalid_rows > 0 {
+        let rows = grouped(exact.invalid_rows);
+        console.warn(format_args!("{rows} invalid rows of the base are nobody's neighbour"));
+    }
+    if truth.k < args.k {
+        console
+            .warn(format_args!("the base has {} valid rows: k is that, not {}", truth.k, args.k));
+    }
+    truth.write(&args.out)?;
+    let seconds = started.elapsed().as_secs_f64();
+    console.object(&json!({
+        "out": args.out, "queries": truth.queries, "k": truth.k, "metric": args.metric,
+        "n": base.n(), "dim": base.dim(), "invalid_rows": exact.invalid_rows, "seconds": seconds,
+    }))?;
+    console.text(format_args!(
+        "{}: the {} nearest of {} rows for {} queries, in {seconds:.1} s\n\nNext: {} bench INDEX {} {}",
+        args.out.display(),
+        truth.k,
+        grouped(base.n()),
+        grouped(truth.queries as u64),
+        next::program(),
+        next::quoted(&args.queries),
+        next::quoted(&args.out),
+    ))?;
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere, nothing with
+//! `--quiet`.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use rabitq_ssd::Progress;
+
+use super::console::Console;
+
+/// Time between two lines when stderr is a file or a pipe.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+/// Stage, bar, share, counts, rate and time left.
+const BAR: &str =
+    "{msg:>12} {bar:32} {percent:>3} %  {human_pos}/{human_len}  {per_sec}  ETA {eta}";
+
+/// Draws the progress of one command.
+pub(crate) struct Reporter {
+    way: Way,
+    stage: Mutex<Option<Stage>>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Bar,
+    Lines,
+    Silent,
+}
+
+struct Stage {
+    name: &'static str,
+    started: Instant,
+    last_line: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Reporter {
+    pub(crate) fn new(console: &Console) -> Self {
+        let way = match (console.quiet(), io::stderr().is_terminal()) {
+            (true, _) => Way::Silent,
+            (false, true) => Way::Bar,
+            (false, false) => Way::Lines,
+        };
+        Self { way, stage: Mutex::new(None) }
+    }
+}
+
+/// The last bar stays on screen as it is: full, or where the work failed.
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        let stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(bar) = stage.and_then(|stage| stage.bar) {
+            bar.abandon();
+        }
+    }
+}
+
+impl Progress for Reporter {
+    fn update(&self, stage: &'static str, done: u64, total: u64) {
+        if self.way == Way::Silent {
+            return;
+        }
+        let mut current = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.as_ref().is_none_or(|current| current.name != stage) {
+            if let Some(bar) = current.take().and_then(|last| last.bar) {
+                bar.finish();
+            }
+            *current = Some(Stage::begin(stage, total, self.way));
+        }
+        if let Some(current) = current.as_mut() {
+            current.show(done, total);
+        }
+    }
+}
+
+impl Stage {
+    fn begin(name: &'static str, total: u64, way: Way) -> Self {
+        let now = Instant::now();
+        let bar = (way == Way::Bar).then(|| {
+            let bar = ProgressBar::new(total).with_style(style()).with_message(name);
+            bar.enable_steady_tick(Duration::from_millis(250));
+            bar
+        });
+        Self { name, started: now, last_line: now, bar }
+    }
+
+    fn show(&mut self, done: u64, total: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+            bar.set_position(done);
+        } else if self.last_line.elapsed() >= LINE_EVERY {
+            self.last_line = Instant::now();
+            // A closed stderr is no reason to stop the work.
+            let _ =
+                writeln!(io::stderr(), "{}", line(self.name, done, total, self.started.elapsed()));
+        }
+    }
+}
+
+/// `assign: 42 %, 12,345/s, 3 minutes left`
+fn line(name: &str, done: u64, total: u64, elapsed: Duration) -> String {
+    let share = if total == 0 { 0.0 } else { done as f64 / total as f64 };
+    let rate = done as f64 / elapsed.as_secs_f64().max(1e-9);
+    let left = if done == 0 {
+        "time left unknown".into()
+    } else {
+        let seconds = total.saturating_sub(done) as f64 / rate;
+        format!("{} left", HumanDuration(Duration::from_secs_f64(seconds.min(1e9))))
+    };
+    format!("{name}: {:.0} %, {}/s, {left}", share * 100.0, super::size::grouped(rate as u64))
+}
+
+fn style() -> ProgressStyle {
+    // A test holds the template to be valid, so the fallback is never taken.
+    ProgressStyle::with_template(BAR).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_share_rate_and_time_left() {
+        let text = line("assign", 250, 1000, Duration::from_secs(5));
+        assert_eq!(text, "assign: 25 %, 50/s, 15 seconds left");
+        let text = line("assign", 0, 0, Duration::ZERO);
+        assert_eq!(text, "assign: 0 %, 0/s, time left unknown");
+    }
+
+    #[test]
+    fn the_template_of_the_bar_is_valid() {
+        assert!(ProgressStyle::with_template(BAR).is_ok());
+    }
+}

@@ -1,0 +1,25 @@
+//! How good and how fast an index answers: recall against ground truth, throughput, latency, and
+//! what each query cost.
+//!
+//! ```text
+//! ground_truth ── exact.rs ─────┐
+//! Truth ── recall.rs ───────────┤
+//! Trial::measure ── run.rs ─────┼─ BenchRow: one setting, measured
+//! Trial::operating_point ───────┘  (operating_point.rs: the least nprobe that reaches a recall)
+//! ```
+//! What the numbers of a [`BenchRow`] mean, for every harness that reads them:
+//! * recall@k is tie-aware: see [`Truth::recall`];
+//! * QPS is queries divided by the wall time of the batch, the median over the rounds;
+//! * latencies are per query, from query to result within the batch; percentiles are by nearest
+//!   rank over all queries of all rounds;
+//! * counters are means per query over all rounds.
+
+mod exact;
+mod recall;
+mod run;
+mod operating_point;
+
+pub use exact::{Exact, ground_truth};
+pub use operating_point::OperatingPoint;
+pub use recall::{Truth, TruthError};
+pub use run::{BenchRow, Repeat, Setting, Trial};

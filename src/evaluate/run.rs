@@ -1,0 +1,295 @@
+//! One setting, measured: search all queries a few times, reduce to one row.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::Truth;
+use crate::{Index, IndexInfo, RecordKind, SearchError, SearchOptions, SearchResult, SearchStats};
+
+/// An index, queries and their exact neighbours: what settings are tried on.
+#[derive(Clone, Copy)]
+pub struct Trial<'a> {
+    index: &'a Index,
+    info: &'a IndexInfo,
+    queries: &'a [f32],
+    truth: &'a Truth,
+}
+
+/// What may be different from one measurement to the next.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Options of each search.
+    pub options: SearchOptions,
+    /// Threads the queries are spread over.
+    pub threads: usize,
+}
+
+/// How often the queries are searched.
+#[derive(Clone, Copy, Debug)]
+pub struct Repeat {
+    /// Rounds that count, at least 1.
+    pub rounds: usize,
+    /// Whether one round that does not count goes first.
+    pub warmup: bool,
+}
+
+/// One measured setting. Counters are means per query over all rounds.
+#[derive(Clone, Debug, Serialize)]
+pub struct BenchRow {
+    /// Vectors in the index.
+    pub n: u64,
+    /// Values per vector.
+    pub dim: usize,
+    /// Metric of the index.
+    pub metric: String,
+    /// Record kind of the index.
+    pub record: String,
+    /// Sign bits of each vector in RAM.
+    pub prefix_dims: usize,
+    /// Bits per dimension of `split` records.
+    pub bits: u32,
+    /// Inverted lists.
+    pub nlist: usize,
+    /// Neighbours asked for.
+    pub k: usize,
+    /// Search threads.
+    pub threads: usize,
+    /// Lists to visit.
+    pub nprobe: usize,
+    /// Share of the results a page must beat in the drain.
+    pub alpha: f32,
+    /// Width of the bounds in standard deviations.
+    pub epsilon: f32,
+    /// Reads in flight for each query; empty for the library's choice.
+    pub inflight: Option<usize>,
+    /// Read pipeline.
+    pub pipeline: String,
+    /// Where the threshold started.
+    pub threshold: String,
+    /// Coarse quantizer of the index.
+    pub coarse: String,
+    /// What carried the reads.
+    pub io_backend: String,
+    /// Whether reads went around the page cache.
+    pub direct: bool,
+    /// Mean tie-aware recall@k.
+    pub recall: f64,
+    /// Queries per second, all threads together: the median over the rounds.
+    pub qps: f64,
+    /// Mean latency of a query in milliseconds.
+    pub mean_ms: f64,
+    /// Median latency.
+    pub p50_ms: f64,
+    /// Latency that 95 of 100 queries kept within.
+    pub p95_ms: f64,
+    /// Latency that 99 of 100 queries kept within.
+    pub p99_ms: f64,
+    /// 4 KiB pages read.
+    pub pages_per_query: f64,
+    /// Bytes read.
+    pub bytes_per_query: f64,
+    /// Reads issued.
+    pub issued: f64,
+    /// Page candidates discarded before they were read.
+    pub dropped: f64,
+    /// Reads nothing of which was still wanted when they came back.
+    pub wasted: f64,
+    /// Codes within the threshold when they were scanned.
+    pub survivors: f64,
+    /// Records re-ranked.
+    pub reranked: f64,
+    /// Lists visited.
+    pub lists_probed: f64,
+    /// Codes scanned.
+    pub codes_scanned: f64,
+    /// Share of the time spent after the scan, waiting for and ranking the last pages.
+    pub drain_share: f64,
+    /// Bytes of the index in RAM.
+    pub resident_bytes: u64,
+    /// Bytes of the index on disk.
+    pub ssd_bytes: u64,
+    /// Instruction set of the kernels.
+    pub kernels: String,
+    /// Bits of the lookup tables.
+    pub table_bits: String,
+    /// Mean number of reads in flight, from the first submit to the last completion.
+    pub mean_inflight: f64,
+    /// Reads that completed before the scan ended.
+    pub completed_in_scan: f64,
+    /// Milliseconds to rotate the query, build tables and find the lists.
+    pub route_ms: f64,
+    /// Milliseconds from the first list to the end of the scan.
+    pub scan_ms: f64,
+    /// Milliseconds from the end of the scan to the result.
+    pub drain_ms: f64,
+    /// Share of the time blocked on reads.
+    pub wait_share: f64,
+    /// The recall this row's nprobe was searched for, if it was.
+    pub target_recall: Option<f64>,
+    /// Random 4 KiB reads per second of this disk with 64 in flight from one thread, if measured.
+    pub ceiling_reads_per_s: Option<f64>,
+}
+
+/// What all rounds together came to.
+struct Outcome {
+    recall: f64,
+    /// Wall time of each round.
+    walls: Vec<Duration>,
+    /// Latencies of all queries of all rounds, ascending, in nanoseconds.
+    latencies: Vec<u64>,
+    sums: SearchStats,
+}
+
+impl<'a> Trial<'a> {
+    /// `queries` holds whole queries of the index's dim, as many as `truth`.
+    ///
+    /// # Panics
+    /// If it does not.
+    #[must_use]
+    pub fn new(
+        index: &'a Index,
+        info: &'a IndexInfo,
+        queries: &'a [f32],
+        truth: &'a Truth,
+    ) -> Self {
+        assert_eq!(queries.len(), truth.queries() * info.dim, "one ground truth row per query");
+        Self { index, info, queries, truth }
+    }
+
+    /// Search all queries in every round and reduce the rounds to one row.
+    ///
+    /// # Errors
+    /// The first query that fails.
+    ///
+    /// # Panics
+    /// If k is beyond the ground truth's.
+    pub fn measure(&self, setting: &Setting, repeat: Repeat) -> Result<BenchRow, SearchError> {
+        if repeat.warmup {
+            self.round(setting)?;
+        }
+        let mut recalls = 0.0;
+        let mut walls = Vec::new();
+        let mut latencies = Vec::new();
+        let mut sums = SearchStats::default();
+        for _ in 0..repeat.rounds.max(1) {
+            let (wall, results) = self.round(setting)?;
+            walls.push(wall);
+            recalls += self.mean_recall(setting.options.k, &results);
+            for result in &results {
+                latencies.push(result.stats.total_ns);
+                sums += result.stats;
+            }
+        }
+        walls.sort_unstable();
+        latencies.sort_unstable();
+        let recall = recalls / walls.len() as f64;
+        Ok(self.row(setting, &Outcome { recall, walls, latencies, sums }))
+    }
+
+    /// Recall of one round, nothing else measured.
+    pub(super) fn recall(&self, setting: &Setting) -> Result<f64, SearchError> {
+        let (_, results) = self.round(setting)?;
+        Ok(self.mean_recall(setting.options.k, &results))
+    }
+
+    pub(super) fn nlist(&self) -> usize {
+        self.info.nlist
+    }
+
+    fn round(&self, setting: &Setting) -> Result<(Duration, Vec<SearchResult>), SearchError> {
+        let started = Instant::now();
+        let results = self.index.search_batch(self.queries, &setting.options, setting.threads)?;
+        Ok((started.elapsed(), results))
+    }
+
+    fn mean_recall(&self, k: usize, results: &[SearchResult]) -> f64 {
+        let exact = self.info.record != RecordKind::Split;
+        let sum: f64 = results
+            .iter()
+            .enumerate()
+            .map(|(query, r)| self.truth.recall(query, k, &r.ids, &r.scores, exact))
+            .sum();
+        sum / results.len().max(1) as f64
+    }
+
+    fn row(&self, setting: &Setting, outcome: &Outcome) -> BenchRow {
+        let (info, options, sums) = (self.info, &setting.options, &outcome.sums);
+        let count = outcome.latencies.len().max(1) as f64;
+        let each = |sum: u64| sum as f64 / count;
+        let each_ms = |sum: u64| each(sum) / 1e6;
+        let wall = outcome.walls[outcome.walls.len() / 2].as_secs_f64();
+        BenchRow {
+            n: info.n,
+            dim: info.dim,
+            metric: info.metric.to_string(),
+            record: info.record.to_string(),
+            prefix_dims: info.prefix_dims,
+            bits: info.bits,
+            nlist: info.nlist,
+            k: options.k,
+            threads: setting.threads,
+            nprobe: options.nprobe,
+            alpha: options.alpha,
+            epsilon: options.epsilon,
+            inflight: options.inflight,
+            pipeline: options.pipeline.to_string(),
+            threshold: options.threshold.to_string(),
+            coarse: info.coarse.to_string(),
+            io_backend: info.io_backend.clone(),
+            direct: info.direct,
+            recall: outcome.recall,
+            qps: self.truth.queries() as f64 / wall.max(1e-9),
+            mean_ms: each_ms(sums.total_ns),
+            p50_ms: percentile_ms(&outcome.latencies, 50),
+            p95_ms: percentile_ms(&outcome.latencies, 95),
+            p99_ms: percentile_ms(&outcome.latencies, 99),
+            pages_per_query: each(sums.pages),
+            bytes_per_query: each(sums.bytes),
+            issued: each(sums.issued),
+            dropped: each(sums.dropped),
+            wasted: each(sums.wasted),
+            survivors: each(sums.survivors),
+            reranked: each(sums.reranked),
+            lists_probed: each(sums.lists_probed),
+            codes_scanned: each(sums.codes_scanned),
+            drain_share: ratio(sums.drain_ns, sums.total_ns),
+            resident_bytes: info.resident_bytes,
+            ssd_bytes: info.ssd_bytes,
+            kernels: info.kernels.clone(),
+            table_bits: options.table_bits.to_string(),
+            mean_inflight: ratio(sums.inflight_ns, sums.io_span_ns),
+            completed_in_scan: each(sums.completed_in_scan),
+            route_ms: each_ms(sums.route_ns),
+            scan_ms: each_ms(sums.scan_ns),
+            drain_ms: each_ms(sums.drain_ns),
+            wait_share: ratio(sums.wait_ns, sums.total_ns),
+            target_recall: None,
+            ceiling_reads_per_s: None,
+        }
+    }
+}
+
+/// Nearest rank: the least latency that at least `percent` of 100 queries kept within.
+fn percentile_ms(ascending: &[u64], percent: usize) -> f64 {
+    let rank = (ascending.len() * percent).div_ceil(100).max(1);
+    ascending.get(rank - 1).map_or(0.0, |&ns| ns as f64 / 1e6)
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_by_nearest_rank() {
+        let ascending: Vec<u64> = (1..=200).map(|ms| ms * 1_000_000).collect();
+        assert_eq!(percentile_ms(&ascending, 50), 100.0);
+        assert_eq!(percentile_ms(&ascending, 99), 198.0);
+        assert_eq!(percentile_ms(&ascending[..1], 99), 1.0);
+        assert_eq!(percentile_ms(&[], 50), 0.0);
+    }
+}

@@ -1,0 +1,139 @@
+//! Measured rows: their names, their number, and what they are measured against.
+
+mod workbench;
+use serde_json::Value;
+use workbench::{Rows, Workbench, npy};
+
+const NAMES: &str = "n dim metric record prefix_dims bits nlist k threads nprobe alpha epsilon \
+    inflight pipeline threshold coarse io_backend direct recall qps mean_ms p50_ms p95_ms p99_ms \
+    pages_per_query bytes_per_query issued dropped wasted survivors reranked lists_probed \
+    codes_scanned drain_share resident_bytes ssd_bytes kernels table_bits mean_inflight \
+    completed_in_scan route_ms scan_ms drain_ms wait_share target_recall ceiling_reads_per_s";
+
+/// A folder with `b.fbin`, `q.fbin`, `gt.bin` of k 20 and an index `i` of 16 lists.
+fn measured() -> Workbench {
+    let bench = Workbench::new();
+    bench.run("generate --n 2000 --dim 32 --out b.fbin --queries 40 --queries-out q.fbin").ok();
+    bench.run("groundtruth --base b.fbin --queries q.fbin --k 20 --out gt.bin").ok();
+    bench.run("build b.fbin --out i --nlist 16").ok();
+    bench
+}
+
+fn number(row: &Value, name: &str) -> f64 {
+    row[name].as_f64().unwrap_or(f64::NAN)
+}
+
+#[test]
+fn a_row_has_every_name_and_the_csv_has_the_same() {
+    let bench = measured();
+    let run = bench.run("bench i q.fbin gt.bin --rounds 1 --csv rows.csv --json").ok();
+    let names: Vec<&str> = NAMES.split_whitespace().collect();
+    let row = &run.json()[0];
+    for name in &names {
+        assert!(row.get(name).is_some(), "{name} is not in {row}");
+    }
+    assert_eq!(row.as_object().map(serde_json::Map::len), Some(names.len()));
+    let csv = String::from_utf8(bench.read("rows.csv")).unwrap_or_default();
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], names.join(","));
+    assert_eq!(lines.len(), 2);
+    assert!(number(row, "ceiling_reads_per_s") > 0.0);
+    assert_eq!(number(row, "bytes_per_query"), number(row, "pages_per_query") * 4096.0);
+}
+
+#[test]
+fn lists_of_options_are_crossed() {
+    let bench = measured();
+    let line = "bench i q.fbin gt.bin --k 1,10 --nprobe 1,4,16 --threads 1,2 --alpha 0.5,1 \
+                --pipeline naive,full --inflight 4,8 --rounds 1 --no-probe --json";
+    let rows = bench.run(line).ok().json();
+    assert_eq!(rows.len(), 2 * 3 * 2 * 2 * 2 * 2);
+    let recall = |nprobe: u64| {
+        let of_k10 = rows.iter().filter(|r| r["k"] == 10 && r["nprobe"] == nprobe);
+        of_k10.map(|r| number(r, "recall")).fold(0.0, f64::max)
+    };
+    assert!(recall(1) < recall(4) && recall(4) < recall(16));
+    assert!(rows.iter().all(|row| row["ceiling_reads_per_s"].is_null()));
+}
+
+#[test]
+fn a_target_recall_is_reached_with_the_least_nprobe() {
+    let bench = measured();
+    let settings = "--alpha 1 --rounds 1 --no-probe --json";
+    let rows = bench.run(&format!("bench i q.fbin gt.bin --recall 0.6,0.9 {settings}")).ok().json();
+    assert_eq!(rows.len(), 2);
+    for (row, target) in rows.iter().zip([0.6, 0.9]) {
+        assert_eq!(number(row, "target_recall"), target);
+        assert!(number(row, "recall") >= target, "{row}");
+        let fewer = number(row, "nprobe") - 1.0;
+        if fewer >= 1.0 {
+            let line = format!("bench i q.fbin gt.bin --nprobe {fewer} {settings}");
+            assert!(number(&bench.run(&line).ok().json()[0], "recall") < target);
+        }
+    }
+}
+
+#[test]
+fn a_recall_out_of_reach_is_said() {
+    let bench = measured();
+    bench.run("build b.fbin --out rough --nlist 16 --bits 2").ok();
+    let run = bench.run("bench rough q.fbin gt.bin --recall 1 --rounds 1 --no-probe --json").ok();
+    assert!(run.stderr.contains("out of reach"), "{}", run.stderr);
+    assert_eq!(run.json()[0]["nprobe"], 16);
+}
+
+#[test]
+fn ground_truth_that_does_not_fit_is_refused() {
+    let bench = measured();
+    let before = bench.names();
+    bench.run("bench i q.fbin gt.bin --k 21 --csv x.csv").fails(2, &["--k 21", "20"]);
+    bench.run("bench i q.fbin gt.bin --recall 0.9 --nprobe 4").fails(2, &["--nprobe"]);
+    bench.run("bench i q.fbin gt.bin --recall 1.5").fails(2, &["--recall"]);
+    bench.run("bench i q.fbin gt.bin --deterministic --alpha 1,0.4").fails(2, &["--alpha 0.4"]);
+    bench.run("bench i b.fbin gt.bin").fails(1, &["gt.bin", "40", "2000"]);
+    bench.run("bench i q.fbin q.fbin").fails(1, &["q.fbin", "2000 rows"]);
+    assert_eq!(bench.names(), before);
+    bench.run("groundtruth --base b.fbin --queries q.fbin --k 20 --metric ip --out ip.bin").ok();
+    bench.run("bench i q.fbin ip.bin").fails(1, &["ip.bin", "another metric"]);
+}
+
+#[test]
+fn ties_count_whichever_came_back() {
+    let bench = Workbench::new();
+    let one = Rows::random(30, 16, 41);
+    bench.fbin("b.fbin", &Rows { dim: 16, values: one.values.repeat(8) });
+    bench.fbin("q.fbin", &one);
+    bench.run("build b.fbin --out i --record f32 --nlist 4").ok();
+    bench.run("groundtruth --base b.fbin --queries q.fbin --k 5 --out gt.bin").ok();
+    let rows = bench.run("bench i q.fbin gt.bin --k 5 --nprobe 4 --no-probe --json").ok().json();
+    assert_eq!(number(&rows[0], "recall"), 1.0);
+}
+
+#[test]
+fn external_ids_are_returned_and_recognised_by_the_bench() {
+    let bench = measured();
+    let ids: Vec<u8> = (0..2000u64).flat_map(|row| ((1 << 40) + 7 * row).to_le_bytes()).collect();
+    bench.write("ids.npy", &npy("<u8", false, "(2000,)", &ids));
+    bench.run("build b.fbin --out e --nlist 16 --ids ids.npy").ok();
+    let plain = bench.search("i q.fbin --deterministic");
+    for ((rows, _), (ids, _)) in plain.iter().zip(bench.search("e q.fbin --deterministic")) {
+        let expected: Vec<u64> = rows.iter().map(|row| (1 << 40) + 7 * row).collect();
+        assert_eq!(ids, expected);
+    }
+    let line = "q.fbin gt.bin --deterministic --rounds 1 --no-probe --json";
+    let plain = bench.run(&format!("bench i {line}")).ok().json();
+    let external = bench.run(&format!("bench e {line} --ids ids.npy")).ok().json();
+    assert_eq!(plain[0]["recall"], external[0]["recall"]);
+    assert!(bench.run(&format!("bench e {line}")).ok().stderr.contains("external ids"));
+    bench.write("few.npy", &npy("<u8", false, "(3,)", &ids[..24]));
+    bench.run("build b.fbin --out f --ids few.npy").fails(2, &["--ids", "3", "2000"]);
+}
+
+#[test]
+fn people_see_a_table_below_what_the_machine_is() {
+    let bench = measured();
+    let out = bench.run("bench i q.fbin gt.bin --nprobe 1,2 --rounds 1").ok().stdout;
+    for word in ["kernels", "I/O", "ceiling", "recall", "QPS", "p99 ms", "pages/query"] {
+        assert!(out.contains(word), "{word:?} is not in: {out}");
+    }
+}
