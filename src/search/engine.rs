@@ -83,9 +83,10 @@ impl Engine<'_> {
                 Thresholds { prune: self.threshold(), seed: self.s.seed.admits_below() };
             let (survivors, seeds) = self.scan.batch(batch, lanes, &terms, thresholds, &mut bounds);
             for slot in slots(seeds) {
-                self.s.seed.push(bounds.upper[slot]);
+                self.s.seed.push_upper(bounds.upper[slot]);
             }
             for slot in slots(survivors) {
+                self.s.seed.push_estimate((bounds.lower[slot] + bounds.upper[slot]) / 2.0);
                 let position = batch * BATCH as u64 + slot as u64;
                 let sum = bounds.estimate_sum[slot];
                 self.survivor(position, sum, bounds.lower[slot], probe, &mut open)?;
@@ -139,7 +140,7 @@ impl Engine<'_> {
         let lower = self.s.candidates.get(candidate).lower;
         self.s.pending.push(candidate, lower);
         if self.plan.policy.blocking {
-            self.issue(self.threshold())?;
+            self.issue(f32::INFINITY, self.threshold())?;
             while self.reads.in_flight() > 0 {
                 self.harvest(true)?;
             }
@@ -150,7 +151,9 @@ impl Engine<'_> {
     /// Finishes the query: issues what beats the drain threshold and waits for the rest.
     pub(crate) fn drain(&mut self) -> Result<(), SearchError> {
         loop {
-            self.issue(self.drain_threshold())?;
+            let guess =
+                if self.reads.in_flight() == 0 { f32::INFINITY } else { self.s.seed.guess() };
+            self.issue(guess, self.drain_threshold())?;
             if self.reads.in_flight() == 0 {
                 break;
             }
@@ -169,12 +172,17 @@ impl Engine<'_> {
         if self.reads.in_flight() > 0 {
             self.harvest(false)?;
         }
-        if self.s.pending.is_empty() { Ok(()) } else { self.issue(self.threshold()) }
+        if self.s.pending.is_empty() {
+            Ok(())
+        } else {
+            self.issue(self.s.seed.guess(), self.threshold())
+        }
     }
 
-    fn issue(&mut self, threshold: f32) -> Result<(), SearchError> {
+    /// Issues reads within `limit`, discarding what is beyond `threshold`.
+    fn issue(&mut self, limit: f32, threshold: f32) -> Result<(), SearchError> {
         while self.reads.in_flight() < self.plan.policy.inflight {
-            let Some(next) = self.s.pending.pop(threshold, &mut self.stats.dropped) else {
+            let Some(next) = self.s.pending.pop(limit, threshold, &mut self.stats.dropped) else {
                 break;
             };
             let unit = self.s.candidates.get(next).unit;

@@ -129,18 +129,22 @@ impl Pending {
         self.heap.is_empty() && self.queue.is_empty()
     }
 
-    /// Takes the next candidate whose bound is within `threshold`, discarding those before it;
-    /// adds the number discarded to `dropped`. In bound order the first failure fails all.
-    pub(crate) fn pop(&mut self, threshold: f32, dropped: &mut u64) -> Option<u32> {
+    /// Takes the next candidate whose bound is within `limit`. Candidates beyond `threshold` are
+    /// discarded and added to `dropped`; those between the two keep waiting. In bound order the
+    /// first failure fails all.
+    pub(crate) fn pop(&mut self, limit: f32, threshold: f32, dropped: &mut u64) -> Option<u32> {
         match self.order {
             Order::Bound => {
-                let next = self.heap.pop()?;
-                if next.lower <= threshold {
-                    return Some(next.candidate);
+                let next = *self.heap.peek()?;
+                if next.lower > threshold {
+                    *dropped += self.heap.len() as u64;
+                    self.heap.clear();
+                    return None;
                 }
-                *dropped += 1 + self.heap.len() as u64;
-                self.heap.clear();
-                None
+                if next.lower > limit {
+                    return None;
+                }
+                self.heap.pop().map(|next| next.candidate)
             }
             Order::Arrival => {
                 while let Some(next) = self.queue.pop_front() {
@@ -170,19 +174,28 @@ mod tests {
     fn bound_order_reads_the_smallest_first_and_drops_the_rest_at_once() {
         let mut p = pending(Order::Bound, &[5.0, 1.0, 9.0, 3.0]);
         let mut dropped = 0;
-        assert_eq!(p.pop(4.0, &mut dropped), Some(1));
-        assert_eq!(p.pop(4.0, &mut dropped), Some(3));
-        assert_eq!(p.pop(4.0, &mut dropped), None);
+        assert_eq!(p.pop(4.0, 4.0, &mut dropped), Some(1));
+        assert_eq!(p.pop(4.0, 4.0, &mut dropped), Some(3));
+        assert_eq!(p.pop(4.0, 4.0, &mut dropped), None);
         assert_eq!(dropped, 2);
+    }
+
+    #[test]
+    fn candidates_between_limit_and_threshold_keep_waiting() {
+        let mut p = pending(Order::Bound, &[5.0, 1.0, 3.0]);
+        let mut dropped = 0;
+        assert_eq!(p.pop(2.0, 4.0, &mut dropped), Some(1));
+        assert_eq!((p.pop(2.0, 4.0, &mut dropped), dropped), (None, 0));
+        assert_eq!(p.pop(4.0, 4.0, &mut dropped), Some(2));
     }
 
     #[test]
     fn arrival_order_skips_only_what_fails() {
         let mut p = pending(Order::Arrival, &[5.0, 1.0, 9.0, 3.0]);
         let mut dropped = 0;
-        assert_eq!(p.pop(4.0, &mut dropped), Some(1));
-        assert_eq!(p.pop(4.0, &mut dropped), Some(3));
-        assert_eq!((p.pop(4.0, &mut dropped), dropped), (None, 2));
+        assert_eq!(p.pop(4.0, 4.0, &mut dropped), Some(1));
+        assert_eq!(p.pop(4.0, 4.0, &mut dropped), Some(3));
+        assert_eq!((p.pop(4.0, 4.0, &mut dropped), dropped), (None, 2));
     }
 
     #[test]
