@@ -90,7 +90,7 @@ pub(crate) fn build(
     };
     let mut files = pool.install(|| encoding.write(draft.path(), progress))?;
     clock.stage("encode");
-    if survey.zeros().len() > 0 {
+    if !survey.zeros().is_empty() {
         let id = |row: u64| o.ids.as_ref().map_or(row, |ids| ids[row as usize]);
         let ids = survey.zeros().iter().map(id).collect();
         files.push(encode::write_zeros(draft.path(), tag, ids)?);
@@ -123,7 +123,7 @@ fn refit(
     survey: &Survey,
 ) -> Result<BuildPlan, BuildError> {
     let stored = survey.stored();
-    if survey.zeros().len() == 0 && stored == 0 {
+    if survey.zeros().is_empty() && stored == 0 {
         let file = base.paths().first().map(|p| p.display().to_string()).unwrap_or_default();
         return Err(BuildError::Empty(format!("all {} rows of {file} are invalid", base.n())));
     }

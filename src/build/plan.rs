@@ -146,7 +146,7 @@ fn choose_prefix(plan: &BuildPlan, prefix: Prefix, dtype: &str) -> Result<usize,
     let full = plan.padded_dim;
     match prefix {
         Prefix::Full => Ok(full),
-        Prefix::Dims(m) if m > 0 && m <= full && m % 64 == 0 => Ok(m),
+        Prefix::Dims(m) if m > 0 && m <= full && m.is_multiple_of(64) => Ok(m),
         Prefix::Dims(m) => Err(BuildError::Option {
             option: "--prefix-dims",
             problem: format!(

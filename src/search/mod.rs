@@ -9,6 +9,7 @@ mod pages;
 mod reads;
 mod rerank;
 mod engine;
+mod ids;
 mod worker;
 
 use std::sync::Mutex;

@@ -38,13 +38,13 @@ impl Rerank<'_> {
         match self.shape.record {
             RecordKind::Split => {
                 let d = self.split.score(self.kernels, payload, self.rotated, prefix_sum, list);
-                self.from_code(d)
+                self.rank_code(d)
             }
-            RecordKind::F32 | RecordKind::U8 => self.from_raw(payload),
+            RecordKind::F32 | RecordKind::U8 => self.rank_raw(payload),
         }
     }
 
-    fn from_code(&self, distance: f32) -> Ranked {
+    fn rank_code(&self, distance: f32) -> Ranked {
         let score = match self.shape.metric {
             Metric::L2 => distance,
             Metric::Ip => self.mean_product - distance,
@@ -53,7 +53,7 @@ impl Rerank<'_> {
         Ranked { distance, score }
     }
 
-    fn from_raw(&self, payload: &[u8]) -> Ranked {
+    fn rank_raw(&self, payload: &[u8]) -> Ranked {
         let (values, norm) = payload.split_at(self.shape.raw_bytes());
         let raw = self.shape.raw;
         match self.shape.metric {

@@ -1,25 +1,23 @@
 //! What one thread needs to search: a reader for each paged file, and scratch that queries reuse.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use codec::{Query, Scan, TightBound};
-use pageio::{Completion, PageReader};
+use pageio::PageReader;
 use simd::Kernels;
 
 use super::SearchResult;
 use super::engine::{Engine, EngineScratch};
+use super::ids::{all_ids, first_ids, read_ids};
 use super::options::Plan;
 use super::reads::Reads;
 use super::rerank::Rerank;
 use super::stats::SearchStats;
-use super::topk::Hit;
 use crate::build::{estimator, prepare::normalise};
 use crate::coarse::{Centroids, CoarseScratch, Probe};
 use crate::config::Metric;
 use crate::error::SearchError;
 use crate::store::parts::Parts;
-use crate::store::units::Units;
 
 /// The searching side of one thread; an index keeps those that are idle.
 pub(crate) struct Worker {
@@ -61,7 +59,7 @@ impl Worker {
         let mut stats = SearchStats::default();
         self.take_query(parts, query);
         if parts.shape.metric == Metric::Cosine && self.given.iter().all(|&v| v == 0.0) {
-            return self.answer_zero_query(parts, plan, start, stats);
+            return answer_zero_query(parts, plan, start, stats);
         }
         self.route(parts, plan);
         stats.route_ns = start.elapsed().as_nanos() as u64;
@@ -205,113 +203,22 @@ impl Worker {
         hits.truncate(plan.k);
         Ok(())
     }
+}
 
-    /// Every row scores 0 against a zero query: the answer is the lowest ids.
-    fn answer_zero_query(
-        &mut self,
-        parts: &Parts,
-        plan: &Plan,
-        start: Instant,
-        mut stats: SearchStats,
-    ) -> Result<SearchResult, SearchError> {
-        let units = parts.ids.as_ref().unwrap_or(&parts.records);
-        let mut ids = all_ids(units, parts.shape.stored, parts.shape.payload(), &mut stats)?;
-        if let Some(zeros) = &parts.zeros {
-            ids.extend(first_ids(zeros, parts.shape.zero_rows, plan.k, &mut stats)?);
-        }
-        ids.sort_unstable();
-        ids.truncate(plan.k);
-        stats.total_ns = start.elapsed().as_nanos() as u64;
-        Ok(SearchResult { scores: vec![0.0; ids.len()], ids, stats })
+/// Every row scores 0 against a zero query: the answer is the lowest ids.
+fn answer_zero_query(
+    parts: &Parts,
+    plan: &Plan,
+    start: Instant,
+    mut stats: SearchStats,
+) -> Result<SearchResult, SearchError> {
+    let units = parts.ids.as_ref().unwrap_or(&parts.records);
+    let mut ids = all_ids(units, parts.shape.stored, parts.shape.payload(), &mut stats)?;
+    if let Some(zeros) = &parts.zeros {
+        ids.extend(first_ids(zeros, parts.shape.zero_rows, plan.k, &mut stats)?);
     }
-}
-
-/// Replaces the positions in `hits` by ids, reading each page of ids.bin once.
-fn read_ids(
-    reads: &mut Reads,
-    units: &Units,
-    hits: &mut [Hit],
-    stats: &mut SearchStats,
-) -> Result<(), SearchError> {
-    let mut wanted: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for (i, hit) in hits.iter().enumerate() {
-        wanted.entry(units.geometry.unit(hit.id)).or_default().push(i);
-    }
-    let mut done: Vec<Completion> = Vec::new();
-    let mut next = wanted.keys().copied();
-    let mut left = wanted.len();
-    while left > 0 {
-        while reads.in_flight() < crate::store::parts::READ_SLOTS as usize {
-            let Some(unit) = next.next() else { break };
-            reads.submit(unit, unit, stats)?;
-        }
-        reads.flush()?;
-        reads.harvest(true, &mut done, stats)?;
-        let mut outcome = Ok(());
-        for Completion { tag, slot, result } in done.drain(..) {
-            if outcome.is_ok() {
-                outcome = result.map_err(SearchError::from).and_then(|()| {
-                    let wanted = wanted.get(&tag).map_or(&[][..], Vec::as_slice);
-                    take_ids(reads.bytes(slot), units, tag, wanted, hits)
-                });
-            }
-            reads.release(slot);
-            left -= 1;
-        }
-        outcome?;
-    }
-    Ok(())
-}
-
-/// Names the hits whose ids stand in one unit.
-fn take_ids(
-    bytes: &[u8],
-    units: &Units,
-    unit: u64,
-    wanted: &[usize],
-    hits: &mut [Hit],
-) -> Result<(), SearchError> {
-    units.check(unit, bytes)?;
-    wanted.iter().for_each(|&i| hits[i].id = id_at(bytes, units, hits[i].id, 0));
-    Ok(())
-}
-
-/// The id of a position in the bytes of its unit, `before` bytes into its record.
-fn id_at(bytes: &[u8], units: &Units, position: u64, before: usize) -> u64 {
-    let record = &bytes[units.geometry.range(position)];
-    record[before..].first_chunk().map_or(position, |b| u64::from_le_bytes(*b))
-}
-
-/// The first `count` ids of an id file.
-fn first_ids(
-    units: &Units,
-    len: u64,
-    count: usize,
-    stats: &mut SearchStats,
-) -> Result<Vec<u64>, SearchError> {
-    all_ids(units, len.min(count as u64), 0, stats)
-}
-
-/// The ids of the first `len` positions, `before` bytes into their records.
-fn all_ids(
-    units: &Units,
-    len: u64,
-    before: usize,
-    stats: &mut SearchStats,
-) -> Result<Vec<u64>, SearchError> {
-    let before = if units.geometry.id_in_record { before } else { 0 };
-    let mut bytes = vec![0u8; units.geometry.unit_bytes()];
-    let mut ids = Vec::new();
-    for unit in 0..if len == 0 { 0 } else { units.geometry.unit(len - 1) + 1 } {
-        units.read(unit, &mut bytes)?;
-        stats.issued += 1;
-        stats.pages += units.geometry.unit_pages as u64;
-        stats.bytes += bytes.len() as u64;
-        units.check(unit, &bytes)?;
-        let per = units.geometry.per_unit as u64;
-        ids.extend(
-            (unit * per..((unit + 1) * per).min(len)).map(|p| id_at(&bytes, units, p, before)),
-        );
-    }
-    Ok(ids)
+    ids.sort_unstable();
+    ids.truncate(plan.k);
+    stats.total_ns = start.elapsed().as_nanos() as u64;
+    Ok(SearchResult { scores: vec![0.0; ids.len()], ids, stats })
 }

@@ -98,7 +98,10 @@ impl Manifest {
         if self.dim == 0 || self.dim > crate::MAX_DIM {
             return Err(format!("dim {} is not in 1..={}", self.dim, crate::MAX_DIM));
         }
-        if self.prefix_dims == 0 || self.prefix_dims > padded || self.prefix_dims % 64 != 0 {
+        if self.prefix_dims == 0
+            || self.prefix_dims > padded
+            || !self.prefix_dims.is_multiple_of(64)
+        {
             return Err(format!("prefix dims {} do not fit dim {}", self.prefix_dims, self.dim));
         }
         if !(2..=9).contains(&self.bits) {
