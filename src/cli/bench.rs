@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let ceiling = if args.no_probe { None } else { read_ceiling(&index, &info)? };
     let mut rows = Vec::new();
     for setting in &settings {
-        for mut row in args.measure(&trial, setting, console)? {
+        for mut row in args.measure(&trial, setting, console, &reporter)? {
             row.ceiling_reads_per_s = ceiling;
             console.object(&row)?;
             rows.push(row);
@@ -158,6 +158,7 @@ impl Args {
         trial: &Trial<'_>,
         setting: &Setting,
         console: &Console,
+        reporter: &Reporter,
     ) -> anyhow::Result<Vec<BenchRow>> {
         let repeat = Repeat { rounds: self.rounds, warmup: self.warmup };
         if self.recall.is_empty() {
@@ -167,6 +168,7 @@ impl Args {
         for &target in &self.recall {
             let point = trial.operating_point(target, setting, repeat)?;
             if let OperatingPoint::OutOfReach(row) = &point {
+                reporter.pause();
                 console.warn(format_args!(
                     "recall {target} is out of reach: all {} lists give {:.4}; try a larger \
                      --epsilon, --alpha 1 or more bits",

@@ -56,7 +56,7 @@ fn describe(info: &IndexInfo) -> Pairs {
         .add("bound", info.bound)
         .add("records", format!("{records}: {} bytes, {packing}", info.record_bytes))
         .add("resident size", Size(info.resident_bytes).exact());
-    for (part, bytes) in &info.resident {
+    for (part, bytes) in info.resident.iter().filter(|&(_, &bytes)| bytes > 0) {
         pairs.add("", format!("{part}: {}", Size(*bytes).exact()));
     }
     pairs

@@ -1,20 +1,21 @@
 //! Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere, nothing with
 //! `--quiet`.
 
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use rabitq_ssd::Progress;
 
 use super::console::Console;
+use super::size::grouped;
 
 /// Time between two lines when stderr is a file or a pipe.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Stage, bar, share, counts, rate and time left.
-const BAR: &str =
-    "{msg:>12} {bar:32} {percent:>3} %  {human_pos}/{human_len}  {per_sec}  ETA {eta}";
+const BAR: &str = "{msg:>12} {bar:32} {percent:>3} %  {human_pos}/{human_len}  {rate}/s  ETA {eta}";
 
 /// Draws the progress of one command.
 pub(crate) struct Reporter {
@@ -45,15 +46,20 @@ impl Reporter {
         };
         Self { way, stage: Mutex::new(None) }
     }
-}
 
-/// The last bar stays on screen as it is: full, or where the work failed.
-impl Drop for Reporter {
-    fn drop(&mut self) {
+    /// Leave stderr to other output. The last bar stays on screen as it is: full, or where the work
+    /// failed.
+    pub(crate) fn pause(&self) {
         let stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(bar) = stage.and_then(|stage| stage.bar) {
             bar.abandon();
         }
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.pause();
     }
 }
 
@@ -102,19 +108,28 @@ impl Stage {
 /// `assign: 42 %, 12,345/s, 3 minutes left`
 fn line(name: &str, done: u64, total: u64, elapsed: Duration) -> String {
     let share = if total == 0 { 0.0 } else { done as f64 / total as f64 };
-    let rate = done as f64 / elapsed.as_secs_f64().max(1e-9);
+    let per_second = done as f64 / elapsed.as_secs_f64().max(1e-9);
     let left = if done == 0 {
         "time left unknown".into()
     } else {
-        let seconds = total.saturating_sub(done) as f64 / rate;
+        let seconds = total.saturating_sub(done) as f64 / per_second;
         format!("{} left", HumanDuration(Duration::from_secs_f64(seconds.min(1e9))))
     };
-    format!("{name}: {:.0} %, {}/s, {left}", share * 100.0, super::size::grouped(rate as u64))
+    format!("{name}: {:.0} %, {}/s, {left}", share * 100.0, rate(per_second))
+}
+
+/// Whole numbers from 10 on, one digit below.
+fn rate(per_second: f64) -> String {
+    if per_second < 10.0 { format!("{per_second:.1}") } else { grouped(per_second as u64) }
 }
 
 fn style() -> ProgressStyle {
     // A test holds the template to be valid, so the fallback is never taken.
-    ProgressStyle::with_template(BAR).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let style = ProgressStyle::with_template(BAR).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+        // Drawn into memory, which does not fail.
+        let _ = out.write_str(&rate(state.per_sec()));
+    })
 }
 
 #[cfg(test)]
@@ -126,7 +141,7 @@ mod tests {
         let text = line("assign", 250, 1000, Duration::from_secs(5));
         assert_eq!(text, "assign: 25 %, 50/s, 15 seconds left");
         let text = line("assign", 0, 0, Duration::ZERO);
-        assert_eq!(text, "assign: 0 %, 0/s, time left unknown");
+        assert_eq!(text, "assign: 0 %, 0.0/s, time left unknown");
     }
 
     #[test]

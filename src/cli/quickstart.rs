@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 }
 
 /// Data, index and ground truth.
-fn make(folder: &Folder, console: &Console, progress: &dyn Progress) -> anyhow::Result<()> {
+fn make(folder: &Folder, console: &Console, progress: &Reporter) -> anyhow::Result<()> {
     let Sample { n, dim } = folder.sample;
     folder.mark(false)?;
     console.note(format_args!(
@@ -96,11 +96,13 @@ fn make(folder: &Folder, console: &Console, progress: &dyn Progress) -> anyhow::
     let mut told = |done, total| progress.update("generate", done, total);
     synth::generate(&spec, QUERIES, &folder.base(), Some(&folder.queries()), &pool, &mut told)?;
 
+    progress.pause();
     console.note("building the index");
     let base = Base::open(&[folder.base()])?;
     let options = BuildOptions { overwrite: true, ..BuildOptions::default() };
     Index::build(&base, &folder.index(), &options, progress)?;
 
+    progress.pause();
     console.note("computing the exact neighbours of the queries");
     let queries = Queries::read(&folder.queries(), dim, &folder.base(), None)?;
     let metric = Metric::default();
