@@ -184,7 +184,7 @@ fn another_format_version_is_refused_with_both_numbers() {
 #[test]
 fn quickstart_keeps_its_folder_and_its_suggestions_work() {
     let bench = Workbench::new();
-    let first = bench.run("quickstart --n 3000 --dim 32").ok();
+    let first = bench.run("quickstart --n 1000 --dim 32").ok();
     for word in
         ["recall", "QPS", "p99 ms", "pages/query", "resident size", "on SSD", "kernels", "I/O"]
     {
@@ -202,9 +202,9 @@ fn quickstart_keeps_its_folder_and_its_suggestions_work() {
     }
 
     let base = bench.read("rabitq-quickstart/base.fbin");
-    let again = bench.run("quickstart --n 3000 --dim 32").ok();
+    let again = bench.run("quickstart --n 1000 --dim 32").ok();
     assert!(again.stderr.contains("using the data"), "{}", again.stderr);
-    bench.run("quickstart --n 2000 --dim 16").ok();
+    bench.run("quickstart --n 900 --dim 16").ok();
     assert_ne!(bench.read("rabitq-quickstart/base.fbin"), base);
     assert_eq!(bench.names(), ["rabitq-quickstart"]);
 }
