@@ -137,6 +137,16 @@ impl PrefixCodes {
         (codes, &BatchFactors::view(bytemuck::cast_slice(floats))[0])
     }
 
+    /// Asks for the bytes of a batch ahead of its scan; nothing happens if there is no such batch.
+    #[inline]
+    pub fn prefetch(&self, batch: u64) {
+        let stride = stride(self.prefix_dims);
+        let start = (batch as usize).saturating_mul(stride);
+        if let Some(bytes) = self.as_bytes().get(start..start.saturating_add(stride)) {
+            simd::prefetch(bytes);
+        }
+    }
+
     /// Copies out the code of a position (`m / 8` bytes).
     ///
     /// # Panics

@@ -11,6 +11,9 @@ use crate::prefix::PrefixCodes;
 use crate::query::Query;
 use simd::{BATCH, BatchBounds, BoundParams, Kernels};
 
+/// How many batches ahead of the scan memory is asked for.
+const AHEAD: u64 = 2;
+
 /// Rounding allowance of a bound, relative to the terms that cancel in a small distance.
 const SLACK: f32 = 1e-6;
 
@@ -70,6 +73,7 @@ impl Scan<'_> {
         thresholds: Thresholds,
         out: &mut BatchBounds,
     ) -> (u32, u32) {
+        self.codes.prefetch(batch + AHEAD);
         let (codes, factors) = self.codes.batch(batch);
         let mut sums = [0; BATCH];
         self.query.sums(self.kernels, codes, &mut sums);

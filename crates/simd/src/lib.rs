@@ -23,6 +23,7 @@ mod distance;
 mod excode;
 mod fastscan;
 mod bounds;
+mod prefetch;
 
 mod scalar;
 #[cfg(target_arch = "x86_64")]
@@ -37,3 +38,4 @@ pub use dispatch::{ISA_VARIABLE, Isa, IsaError, Kernels};
 pub use distance::RawType;
 pub use excode::{ex_bytes, ex_pack, ex_unpack};
 pub use fastscan::{BATCH, MAX_DIMS, get_code, pack_codes, pack_lut16, set_code};
+pub use prefetch::prefetch;
