@@ -36,6 +36,26 @@ pub enum RecordKind {
     F32,
     /// The raw 8-bit vector (u8 or i8 input): exact re-rank.
     U8,
+    /// The residual at 8 bits per dimension, each dimension rounded on its own (paper §5.5).
+    Sq8,
+    /// The same at 4 bits.
+    Sq4,
+}
+
+impl RecordKind {
+    /// Whether records hold the vector itself, so that scores are exact.
+    #[must_use]
+    pub fn is_exact(self) -> bool {
+        match self {
+            Self::F32 | Self::U8 => true,
+            Self::Split | Self::Sq8 | Self::Sq4 => false,
+        }
+    }
+
+    /// Whether records hold levels of scalar quantisation.
+    pub(crate) fn is_scalar(self) -> bool {
+        matches!(self, Self::Sq8 | Self::Sq4)
+    }
 }
 
 /// How the lists nearest to a query are found (paper §4.2).
@@ -195,7 +215,8 @@ pub enum TableBits {
 pub struct SearchOptions {
     /// Neighbours wanted, at least 1; default 10.
     pub k: usize,
-    /// Lists to visit; more than nlist means all. Default 32. When the nearest `nprobe` lists hold
+    /// Lists to visit; more than nlist means all. Default 32. A search of all lists of an index of
+    /// at most 10,000 rows prunes nothing, so with raw records it is exact. When the nearest `nprobe` lists hold
     /// fewer than k vectors together, the next ones are visited too.
     pub nprobe: usize,
     /// Share of the results whose distance a page must beat to be read in the drain, in (0, 1];
@@ -276,8 +297,9 @@ macro_rules! names {
 
 names!(Metric, "metric", "l2, ip, cosine",
     Metric::L2 => "l2", Metric::Ip => "ip", Metric::Cosine => "cosine");
-names!(RecordKind, "record kind", "split, f32, u8",
-    RecordKind::Split => "split", RecordKind::F32 => "f32", RecordKind::U8 => "u8");
+names!(RecordKind, "record kind", "split, f32, u8, sq8, sq4",
+    RecordKind::Split => "split", RecordKind::F32 => "f32", RecordKind::U8 => "u8",
+    RecordKind::Sq8 => "sq8", RecordKind::Sq4 => "sq4");
 names!(CoarseKind, "coarse quantizer", "auto, irq, hnsw, flat",
     CoarseKind::Auto => "auto", CoarseKind::Irq => "irq",
     CoarseKind::Hnsw => "hnsw", CoarseKind::Flat => "flat");

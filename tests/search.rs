@@ -38,7 +38,7 @@ fn queries(rows: &[Vec<f32>], count: usize) -> Vec<Vec<f32>> {
 
 #[test]
 fn split_records_find_the_neighbours_at_full_probe_for_every_metric() {
-    let f = Fixture::of(spread(3000, 96), Dtype::F32);
+    let f = Fixture::of(spread(11_000, 96), Dtype::F32);
     let qs = queries(&f.rows, 40);
     for metric in METRICS {
         let o = BuildOptions { metric, nlist: Some(20), overwrite: true, ..Default::default() };
@@ -49,8 +49,8 @@ fn split_records_find_the_neighbours_at_full_probe_for_every_metric() {
 
 #[test]
 fn raw_records_are_exact_at_full_probe_for_every_metric_and_prefix() {
-    let f = Fixture::of(spread(2000, 200), Dtype::F32);
-    let qs = queries(&f.rows, 30);
+    let f = Fixture::of(spread(10_500, 72), Dtype::F32);
+    let qs = queries(&f.rows, 100);
     for metric in METRICS {
         for prefix in [Prefix::Full, Prefix::Dims(64)] {
             let o = BuildOptions {
@@ -121,7 +121,7 @@ fn eight_bit_rows_are_kept_as_they_are() {
 
 #[test]
 fn every_pipeline_and_threshold_finds_the_same_neighbours() {
-    let f = Fixture::clustered(4000, 128, 1);
+    let f = Fixture::clustered(11_000, 128, 1);
     let index = f.index(&BuildOptions { nlist: Some(30), ..Default::default() });
     let qs = queries(&f.rows, 30);
     for threshold in [Threshold::Seeded, Threshold::Paper] {
@@ -280,4 +280,18 @@ fn options_out_of_range_are_named() {
     assert!(index.search(&[0.0; 9], &ok).unwrap_err().to_string().contains("9 dims"));
     let nan = index.search(&[f32::NAN; 8], &ok).unwrap_err().to_string();
     assert!(nan.contains("NaN"), "{nan}");
+}
+
+#[test]
+fn a_small_index_searched_whole_is_exact_with_default_bounds() {
+    let f = Fixture::clustered(5000, 40, 12);
+    let o = BuildOptions { record: RecordKind::F32, nlist: Some(12), ..Default::default() };
+    let index = f.index(&o);
+    for q in queries(&f.rows, 20) {
+        let o = SearchOptions { k: 50, nprobe: 12, ..Default::default() };
+        let found = index.search(&q, &o).unwrap();
+        let truth = brute_force(Metric::L2, &f.rows, &q, 50);
+        assert_eq!(found.ids, truth.iter().map(|t| t.0).collect::<Vec<_>>());
+        assert_eq!(found.stats.reranked, 5000);
+    }
 }

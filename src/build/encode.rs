@@ -4,7 +4,9 @@
 //! batches of prefix codes and its records one after another, so the files are written front to
 //! back while memory holds a few chunks.
 
-use codec::{BATCH, Encoder, Estimator, PrefixCodes, prefix_factors, sign_code};
+use codec::{
+    BATCH, Encoder, Estimator, PrefixCodes, ScalarEncoder, ScalarRanges, prefix_factors, sign_code,
+};
 use dataset::{Base, Rounding};
 use rayon::prelude::*;
 use simd::Kernels;
@@ -31,6 +33,8 @@ pub(crate) struct Encoding<'a> {
     pub(crate) trained: &'a Trained,
     pub(crate) lists: &'a Lists,
     pub(crate) shape: Shape,
+    /// The ranges of scalar records.
+    pub(crate) scales: Option<&'a ScalarRanges>,
     pub(crate) bound: Bound,
     /// External ids by row; row numbers otherwise.
     pub(crate) ids: Option<&'a [u64]>,
@@ -95,13 +99,13 @@ impl Encoding<'_> {
         let (dim, padded) = (shape.dim, shape.padded_dim);
         let geometry = shape.geometry();
         let rows = &self.lists.rows[start..end];
-        let values = self.read_rows(rows)?;
+        let values = read_rows(self.base, rows)?;
 
         let mut codes = PrefixCodes::new(shape.prefix_dims, rows.len() as u64);
         let mut records = vec![0u8; rows.len() * geometry.record_bytes];
         let mut ids = Vec::with_capacity(rows.len());
         let mut list = self.lists.offsets.partition_point(|&o| o <= start as u64) - 1;
-        let mut scratch = RowScratch::new(shape, self.bound);
+        let mut scratch = RowScratch::new(shape, self.scales, self.bound);
         let mut prepared = vec![0f32; dim];
         for (i, record) in records.chunks_exact_mut(geometry.record_bytes).enumerate() {
             while self.lists.offsets[list + 1] <= (start + i) as u64 {
@@ -109,11 +113,8 @@ impl Encoding<'_> {
             }
             let row = &values[i * dim..(i + 1) * dim];
             prepared.copy_from_slice(row);
-            prepare(&mut prepared, shape.metric, &self.trained.mean);
-            let residual = &mut scratch.residual;
-            self.trained.rotation.apply(&prepared, residual);
             let c = &self.trained.rotated[list * padded..(list + 1) * padded];
-            residual.iter_mut().zip(c).for_each(|(r, c)| *r -= c);
+            residual(&mut prepared, shape.metric, self.trained, c, &mut scratch.residual);
 
             let id = self.ids.map_or(rows[i], |ids| ids[rows[i] as usize]);
             ids.push(id);
@@ -121,31 +122,33 @@ impl Encoding<'_> {
             if geometry.id_in_record {
                 tail.copy_from_slice(&id.to_le_bytes());
             }
-            let factors = if shape.record == RecordKind::Split {
-                scratch.encoder.encode(&scratch.residual, c, &mut scratch.prefix, payload)
-            } else {
-                scratch.write_raw(row, shape, payload);
-                scratch.encode_prefix(c, shape)
-            };
+            let factors = scratch.encode(row, c, shape, payload);
             codes.set(i as u64, &scratch.prefix, factors);
         }
         Ok(Chunk { codes, records, ids })
     }
+}
 
-    /// The rows of a chunk, in the order of their positions.
-    fn read_rows(&self, rows: &[u64]) -> Result<Vec<f32>, BuildError> {
-        let dim = self.shape.dim;
-        let mut order: Vec<usize> = (0..rows.len()).collect();
-        order.sort_unstable_by_key(|&i| rows[i]);
-        let sorted: Vec<u64> = order.iter().map(|&i| rows[i]).collect();
-        let mut read = vec![0f32; rows.len() * dim];
-        self.base.gather_f32(&sorted, &mut read)?;
-        let mut values = vec![0f32; rows.len() * dim];
-        for (from, &to) in read.chunks_exact(dim).zip(&order) {
-            values[to * dim..(to + 1) * dim].copy_from_slice(from);
-        }
-        Ok(values)
+/// Rows of the base in the order asked for, read in their own.
+pub(super) fn read_rows(base: &Base, rows: &[u64]) -> Result<Vec<f32>, BuildError> {
+    let dim = base.dim();
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_unstable_by_key(|&i| rows[i]);
+    let sorted: Vec<u64> = order.iter().map(|&i| rows[i]).collect();
+    let mut read = vec![0f32; rows.len() * dim];
+    base.gather_f32(&sorted, &mut read)?;
+    let mut values = vec![0f32; rows.len() * dim];
+    for (from, &to) in read.chunks_exact(dim).zip(&order) {
+        values[to * dim..(to + 1) * dim].copy_from_slice(from);
     }
+    Ok(values)
+}
+
+/// The rotated residual of a row, which it leaves prepared, to the rotated centroid `c`.
+pub(super) fn residual(row: &mut [f32], metric: Metric, t: &Trained, c: &[f32], out: &mut [f32]) {
+    prepare(row, metric, &t.mean);
+    t.rotation.apply(row, out);
+    out.iter_mut().zip(c).for_each(|(r, c)| *r -= c);
 }
 
 /// Buffers of one chunk.
@@ -155,11 +158,12 @@ struct RowScratch {
     prefix: Vec<u8>,
     raw: Vec<u8>,
     encoder: Encoder,
+    scalar: Option<ScalarEncoder>,
     estimator: Estimator,
 }
 
 impl RowScratch {
-    fn new(shape: &Shape, bound: Bound) -> Self {
+    fn new(shape: &Shape, scales: Option<&ScalarRanges>, bound: Bound) -> Self {
         let estimator = estimator(bound);
         Self {
             residual: vec![0.0; shape.padded_dim],
@@ -167,8 +171,21 @@ impl RowScratch {
             prefix: vec![0; shape.prefix_dims / 8],
             raw: Vec::new(),
             encoder: Encoder::new(shape.split(), estimator),
+            scalar: scales.map(|scales| ScalarEncoder::new(shape.scalar(), scales)),
             estimator,
         }
+    }
+
+    /// Writes the record of a row whose residual is in place, and leaves its prefix code.
+    fn encode(&mut self, row: &[f32], c: &[f32], shape: &Shape, out: &mut [u8]) -> codec::Factors {
+        if shape.record == RecordKind::Split {
+            return self.encoder.encode(&self.residual, c, &mut self.prefix, out);
+        }
+        match &mut self.scalar {
+            Some(scalar) => scalar.encode(&self.residual, c, out),
+            None => self.write_raw(row, shape, out),
+        }
+        self.encode_prefix(c, shape)
     }
 
     /// Writes a raw record: the row in the record's type, and under cosine its norm. Every type a
@@ -185,7 +202,7 @@ impl RowScratch {
         }
     }
 
-    /// The prefix code and factors of the residual alone, for raw records.
+    /// The prefix code and factors of the residual alone, for records that share nothing with them.
     fn encode_prefix(&mut self, c: &[f32], shape: &Shape) -> codec::Factors {
         sign_code(&self.residual, &mut self.signs);
         self.prefix.copy_from_slice(&self.signs[..shape.prefix_dims / 8]);

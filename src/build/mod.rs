@@ -1,9 +1,10 @@
-//! Building an index, in order: survey → train → assign → encode → write → publish.
+//! Building an index, in order: survey → train → assign → (scales) → encode → write → publish.
 
 mod survey;
 pub(crate) mod prepare;
 mod train;
 mod assign;
+mod scales;
 mod encode;
 mod plan;
 
@@ -24,7 +25,7 @@ use crate::progress::Progress;
 use crate::store::manifest::{FORMAT, FileEntry, MANIFEST, Manifest};
 use crate::store::publish::Draft;
 use crate::store::writer::write_file;
-use crate::store::{BUILD, CENTROIDS, COARSE, LISTS, ROTATION};
+use crate::store::{BUILD, CENTROIDS, COARSE, LISTS, ROTATION, SCALES};
 use encode::Encoding;
 use survey::Survey;
 use train::Trained;
@@ -79,11 +80,17 @@ pub(crate) fn build(
 
     let shape = plan.shape(&base.dtype().to_string(), survey.stored(), survey.zeros().len());
     let tag = tag(&trained, o);
+    let scales = if o.record.is_scalar() {
+        Some(pool.install(|| scales::train(base, &trained, &lists, &shape, o.seed))?)
+    } else {
+        None
+    };
     let encoding = Encoding {
         base,
         trained: &trained,
         lists: &lists,
         shape,
+        scales: scales.as_ref(),
         bound: o.bound,
         ids: o.ids.as_deref(),
         tag,
@@ -94,6 +101,9 @@ pub(crate) fn build(
         let id = |row: u64| o.ids.as_ref().map_or(row, |ids| ids[row as usize]);
         let ids = survey.zeros().iter().map(id).collect();
         files.push(encode::write_zeros(draft.path(), tag, ids)?);
+    }
+    if let Some(scales) = &scales {
+        files.push((SCALES, write_file(&draft.path().join(SCALES), &scales.to_bytes())?));
     }
     files.extend(write_resident(draft.path(), &lists.offsets, trained, &plan, o, &pool)?);
     let manifest = manifest(&plan, base, o, &survey, tag, files);

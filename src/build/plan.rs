@@ -64,7 +64,7 @@ impl BuildPlan {
             Some(nlist) => nlist,
             None => (base.n() / ROWS_PER_LIST).clamp(1, u64::from(u32::MAX)) as usize,
         };
-        let coarse = coarse::resolve(o.coarse, nlist, o.metric);
+        let coarse = coarse::resolve(o.coarse, nlist);
         let mut plan = Self {
             n: base.n(),
             dim: base.dim(),
@@ -108,7 +108,7 @@ impl BuildPlan {
     /// Takes another nlist than planned, and what depends on it.
     pub(crate) fn set_nlist(&mut self, nlist: usize, o: &BuildOptions) {
         self.nlist = nlist;
-        self.coarse = coarse::resolve(o.coarse, nlist, o.metric);
+        self.coarse = coarse::resolve(o.coarse, nlist);
         self.coarse_lists = coarse::inner_lists(self.coarse, nlist);
     }
 
@@ -130,6 +130,7 @@ fn resident_bytes(plan: &BuildPlan, shape: &Shape) -> u64 {
     shape.codes_bytes()
         + shape.centroids_bytes()
         + shape.lists_bytes()
+        + shape.scales_bytes()
         + shape.checks_bytes()
         + rotation
         + plan.dim as u64 * 4

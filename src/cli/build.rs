@@ -41,8 +41,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "B", default_value_t = 9,
           value_parser = clap::value_parser!(u32).range(2..=9), allow_negative_numbers = true)]
     bits: u32,
-    /// What a record on disk holds: split (codes), f32 or u8 (the raw vector, exact re-ranking)
-    #[arg(long, value_name = "split|f32|u8", default_value_t = RecordKind::Split)]
+    /// What a record on disk holds: split (codes), f32 or u8 (the raw vector, exact re-ranking),
+    /// sq8 or sq4 (each dim rounded to 8 or 4 bits, for comparison)
+    #[arg(long, value_name = "split|f32|u8|sq8|sq4", default_value_t = RecordKind::Split)]
     record: RecordKind,
     /// Sign bits of each vector kept in RAM, a multiple of 64
     /// [default: all dims, rounded up to a multiple of 64]

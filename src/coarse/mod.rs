@@ -4,8 +4,12 @@
 //! list is built on them, and never fewer than min(nprobe, nlist) distinct lists are returned.
 
 mod irq;
+#[cfg(test)]
+mod tests;
 
-use cluster::{Hnsw, HnswScratch, centroid_products, nearest_centroids, select_nearest};
+use cluster::{
+    GraphMetric, Hnsw, HnswScratch, centroid_products, nearest_centroids, select_nearest,
+};
 use codec::{ListTerms, Query};
 use simd::Kernels;
 
@@ -18,8 +22,11 @@ use irq::Irq;
 const FLAT_BELOW: usize = 512;
 /// Centroids in an inner list of `irq` (paper §4.2).
 const CENTROIDS_PER_INNER: usize = 1000;
-/// Search width of the graph beyond the lists wanted.
-const EXTRA_WIDTH: usize = 64;
+/// Search width of the graph beyond the lists wanted. The largest products lie farther apart on the
+/// graph than the least distances: with 64, 16 of 2000 lists of all lengths were 94 % the right ones,
+/// with 128 98 %.
+const EXTRA_WIDTH_L2: usize = 64;
+const EXTRA_WIDTH_IP: usize = 128;
 
 /// A list to visit and what it contributes to every distance in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +70,13 @@ impl Centroids<'_> {
         &self.rows[list as usize * self.dim..(list as usize + 1) * self.dim]
     }
 
+    fn graph_metric(&self) -> GraphMetric {
+        match self.metric {
+            codec::Metric::L2 => GraphMetric::L2,
+            codec::Metric::Ip => GraphMetric::Ip,
+        }
+    }
+
     /// What the lists are ranked by: `|q - c|²`, or `-<q, c>`.
     fn term(&self, kernels: &Kernels, query: &[f32], list: u32) -> f32 {
         match self.metric {
@@ -73,12 +87,10 @@ impl Centroids<'_> {
 }
 
 /// What `auto` becomes.
-pub(crate) fn resolve(kind: CoarseKind, nlist: usize, metric: Metric) -> CoarseKind {
+pub(crate) fn resolve(kind: CoarseKind, nlist: usize) -> CoarseKind {
     match kind {
         CoarseKind::Auto if nlist < FLAT_BELOW => CoarseKind::Flat,
         CoarseKind::Auto => CoarseKind::Irq,
-        // The graph holds L2 neighbours, which say little about inner products.
-        CoarseKind::Hnsw if metric == Metric::Ip => CoarseKind::Irq,
         CoarseKind::Irq | CoarseKind::Hnsw | CoarseKind::Flat => kind,
     }
 }
@@ -115,7 +127,10 @@ impl Coarse {
     ) -> Result<Self, cluster::ClusterError> {
         Ok(match kind {
             CoarseKind::Irq => Self::Irq(Irq::build(centroids, groups, group_centroids)),
-            CoarseKind::Hnsw => Self::Hnsw(Hnsw::build(centroids.rows, centroids.dim, seed, pool)?),
+            CoarseKind::Hnsw => {
+                let metric = centroids.graph_metric();
+                Self::Hnsw(Hnsw::build(centroids.rows, centroids.dim, metric, seed, pool)?)
+            }
             CoarseKind::Auto | CoarseKind::Flat => Self::Flat,
         })
     }
@@ -145,6 +160,10 @@ impl Coarse {
                 let graph = Hnsw::from_bytes(bytes).map_err(|e| e.to_string())?;
                 if graph.len() != shape.nlist {
                     return Err(format!("{} nodes for {} lists", graph.len(), shape.nlist));
+                }
+                let (found, metric) = (graph.metric(), manifest.metric);
+                if (found == GraphMetric::Ip) != (metric == Metric::Ip) {
+                    return Err(format!("a graph for {found:?} in an index for {metric}"));
                 }
                 Ok(Self::Hnsw(graph))
             }
@@ -179,7 +198,11 @@ impl Coarse {
             Self::Flat => flat(centroids, query, wanted, s),
             Self::Irq(irq) => irq.select(centroids, query, wanted, s),
             Self::Hnsw(graph) => {
-                let width = wanted + EXTRA_WIDTH;
+                let width = wanted
+                    + match graph.metric() {
+                        GraphMetric::Ip => EXTRA_WIDTH_IP,
+                        GraphMetric::L2 => EXTRA_WIDTH_L2,
+                    };
                 graph.search(centroids.rows, query, width, &mut s.graph, &mut s.nearest);
                 s.nearest.truncate(wanted);
             }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::Truth;
-use crate::{Index, IndexInfo, RecordKind, SearchError, SearchOptions, SearchResult, SearchStats};
+use crate::{Index, IndexInfo, SearchError, SearchOptions, SearchResult, SearchStats};
 
 /// An index, queries and their exact neighbours: what settings are tried on.
 #[derive(Clone, Copy)]
@@ -204,7 +204,7 @@ impl<'a> Trial<'a> {
     }
 
     fn mean_recall(&self, k: usize, results: &[SearchResult]) -> f64 {
-        let exact = self.info.record != RecordKind::Split;
+        let exact = self.info.record.is_exact();
         let sum: f64 = results
             .iter()
             .enumerate()

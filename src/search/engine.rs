@@ -215,7 +215,7 @@ impl Engine<'_> {
         let geometry = self.parts.records.geometry;
         let mut reranked = 0;
         for member in self.s.candidates.members(candidate) {
-            if member.lower > self.s.top.threshold().min(self.s.seed.threshold()) {
+            if member.lower > self.threshold() {
                 continue;
             }
             let record = &bytes[geometry.range(member.position)];
@@ -237,14 +237,19 @@ impl Engine<'_> {
 
     /// What a lower bound must not exceed.
     fn threshold(&self) -> f32 {
+        if self.plan.exhaustive {
+            return f32::INFINITY;
+        }
         self.s.top.threshold().min(self.s.seed.threshold())
     }
 
     /// What a lower bound must not exceed once the scan is over: the alpha-quantile of the results,
     /// or the threshold while there are too few.
     fn drain_threshold(&self) -> f32 {
-        let quantile = self.s.top.rank(self.plan.policy.drain_rank);
-        if quantile.is_finite() { quantile.min(self.threshold()) } else { self.threshold() }
+        if self.plan.exhaustive {
+            return f32::INFINITY;
+        }
+        self.s.top.rank(self.plan.policy.drain_rank).min(self.threshold())
     }
 }
 

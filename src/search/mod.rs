@@ -60,7 +60,7 @@ pub(crate) fn search(
     query: &[f32],
     o: &SearchOptions,
 ) -> Result<SearchResult, SearchError> {
-    let plan = o.plan(parts.shape.record, 1)?;
+    let plan = o.plan(&parts.shape, 1)?;
     check_queries(parts, query, 1)?;
     let mut worker = workers.take(parts)?;
     let result = worker.search(parts, query, &plan);
@@ -77,7 +77,7 @@ pub(crate) fn search_batch(
     o: &SearchOptions,
     threads: usize,
 ) -> Result<Vec<SearchResult>, SearchError> {
-    let plan = o.plan(parts.shape.record, threads)?;
+    let plan = o.plan(&parts.shape, threads)?;
     let dim = parts.shape.dim;
     check_queries(parts, queries, queries.len() / dim)?;
     let count = queries.len() / dim;

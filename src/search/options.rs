@@ -6,6 +6,7 @@ use super::pages::Order;
 use crate::config::{Pipeline, RecordKind, SearchOptions, TableBits, Threshold};
 use crate::error::SearchError;
 use crate::store::parts::READ_SLOTS;
+use crate::store::shape::Shape;
 
 /// How candidates become reads: the paper's designs as one policy (§4.3, §4.4).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,8 +33,13 @@ pub(crate) struct Plan {
     pub(crate) seeded: bool,
     pub(crate) table_bits: CodecTableBits,
     pub(crate) deterministic: bool,
+    /// Whether every record of the lists is read, pruning nothing: the small index is exact.
+    pub(crate) exhaustive: bool,
     pub(crate) policy: Policy,
 }
+
+/// Up to this many rows, a search of all lists prunes nothing.
+const EXHAUSTIVE_ROWS: u64 = 10_000;
 
 impl SearchOptions {
     /// The alpha in force: pipelines without the drain rule and deterministic searches have 1.
@@ -63,7 +69,8 @@ impl SearchOptions {
     }
 
     /// Checks the values and resolves the defaults.
-    pub(crate) fn plan(&self, record: RecordKind, threads: usize) -> Result<Plan, SearchError> {
+    pub(crate) fn plan(&self, shape: &Shape, threads: usize) -> Result<Plan, SearchError> {
+        let record = shape.record;
         let wrong = |option, problem: String| Err(SearchError::Option { option, problem });
         if self.k == 0 {
             return wrong("--k", "0 neighbours were asked for; ask for at least 1".into());
@@ -95,14 +102,16 @@ impl SearchOptions {
             TableBits::Eight => true,
             TableBits::Sixteen => false,
         };
+        let exhaustive = self.nprobe >= shape.nlist && shape.stored <= EXHAUSTIVE_ROWS;
         let drain_rank = (f64::from(self.effective_alpha()) * self.k as f64).ceil() as usize;
         Ok(Plan {
             k: self.k,
             nprobe: self.nprobe,
             epsilon: self.epsilon,
-            seeded: self.threshold == Threshold::Seeded,
+            seeded: self.threshold == Threshold::Seeded && !exhaustive,
             table_bits: if eight { CodecTableBits::Eight } else { CodecTableBits::Sixteen },
-            deterministic: self.deterministic,
+            deterministic: self.deterministic && !exhaustive,
+            exhaustive,
             policy: Policy {
                 coalesce: self.pipeline != Pipeline::Naive,
                 blocking: matches!(self.pipeline, Pipeline::Naive | Pipeline::Coalesced),

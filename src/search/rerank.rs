@@ -4,7 +4,7 @@
 //! (under cosine between unit vectors, `2 - 2 cos`), or minus the inner product with the centred
 //! row. The reported score is in the metric's own terms and never goes through the centring.
 
-use codec::{ListTerms, Query, SplitRecord};
+use codec::{ListTerms, Query, ScalarQuery, ScalarRecord, SplitRecord};
 use simd::Kernels;
 
 use crate::config::{Metric, RecordKind};
@@ -23,9 +23,12 @@ pub(crate) struct Ranked {
 pub(crate) struct Rerank<'a> {
     pub(crate) shape: &'a Shape,
     pub(crate) split: SplitRecord,
+    pub(crate) scalar: ScalarRecord,
     pub(crate) kernels: &'static Kernels,
     /// The rotated query.
     pub(crate) rotated: &'a Query,
+    /// The same as scalar records are compared with it; empty for other records.
+    pub(crate) scaled: &'a ScalarQuery,
     /// The query as raw records are compared with it: of unit length under cosine.
     pub(crate) query: &'a [f32],
     /// `<q, mean>` for inner product, else 0.
@@ -39,6 +42,9 @@ impl Rerank<'_> {
             RecordKind::Split => {
                 let d = self.split.score(self.kernels, payload, self.rotated, prefix_sum, list);
                 self.rank_code(d)
+            }
+            RecordKind::Sq8 | RecordKind::Sq4 => {
+                self.rank_code(self.scalar.score(self.kernels, payload, self.scaled, list))
             }
             RecordKind::F32 | RecordKind::U8 => self.rank_raw(payload),
         }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use codec::{Query, Scan, TightBound};
+use codec::{Query, ScalarQuery, Scan, TightBound};
 use pageio::PageReader;
 use simd::Kernels;
 
@@ -26,6 +26,7 @@ pub(crate) struct Worker {
     scratch: EngineScratch,
     coarse: CoarseScratch,
     query: Query,
+    scaled: ScalarQuery,
     probes: Vec<Probe>,
     /// The query as raw records see it, then centred, then rotated.
     given: Vec<f32>,
@@ -41,6 +42,7 @@ impl Worker {
             scratch: EngineScratch::default(),
             coarse: CoarseScratch::default(),
             query: Query::default(),
+            scaled: ScalarQuery::default(),
             probes: Vec::new(),
             given: Vec::new(),
             centred: Vec::new(),
@@ -98,6 +100,9 @@ impl Worker {
         }
         self.rotated.resize(parts.shape.padded_dim, 0.0);
         parts.rotation.apply(&self.centred, &mut self.rotated);
+        if let Some(scales) = &parts.scales {
+            self.scaled.prepare(scales, &self.rotated);
+        }
     }
 
     /// Finds the lists to visit, more than asked for when those hold fewer than k rows.
@@ -160,8 +165,10 @@ impl Worker {
             rerank: Rerank {
                 shape,
                 split: shape.split(),
+                scalar: shape.scalar(),
                 kernels,
                 rotated: &self.query,
+                scaled: &self.scaled,
                 query: &self.given,
                 mean_product,
             },

@@ -7,6 +7,7 @@
 //! centroids.bin   rotated centroids                              ├ resident
 //! coarse.bin      the coarse quantizer (not for flat)            │
 //! codes.bin       prefix codes and factors, 32 vectors a batch   │
+//! scales.bin      ranges of scalar records (sq8, sq4)            │
 //! checks.bin      page checksums, when the pages have no room    ┘
 //! records.bin     one record a vector, in pages                  ┐
 //! ids.bin         ids by position, when records have no room     ├ on SSD
@@ -28,6 +29,7 @@ pub(crate) const LISTS: &str = "lists.bin";
 pub(crate) const CENTROIDS: &str = "centroids.bin";
 pub(crate) const COARSE: &str = "coarse.bin";
 pub(crate) const CODES: &str = "codes.bin";
+pub(crate) const SCALES: &str = "scales.bin";
 pub(crate) const CHECKS: &str = "checks.bin";
 pub(crate) const RECORDS: &str = "records.bin";
 pub(crate) const IDS: &str = "ids.bin";

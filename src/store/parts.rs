@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codec::{PrefixCodes, Rotation};
+use codec::{PrefixCodes, Rotation, ScalarRanges};
 use fs_err::File;
 use pageio::PageFile;
 use std::io::Read;
@@ -12,7 +12,7 @@ use super::geometry::Geometry;
 use super::manifest::{FileEntry, Manifest};
 use super::shape::Shape;
 use super::units::Units;
-use super::{CENTROIDS, CHECKS, COARSE, CODES, IDS, LISTS, RECORDS, ROTATION, ZEROS};
+use super::{CENTROIDS, CHECKS, COARSE, CODES, IDS, LISTS, RECORDS, ROTATION, SCALES, ZEROS};
 use crate::coarse::Coarse;
 use crate::config::OpenOptions;
 use crate::error::OpenError;
@@ -34,6 +34,8 @@ pub(crate) struct Parts {
     pub(crate) centroids: Vec<f32>,
     pub(crate) coarse: Coarse,
     pub(crate) codes: PrefixCodes,
+    /// Ranges of scalar records; none for other records.
+    pub(crate) scales: Option<ScalarRanges>,
     pub(crate) records: Units,
     /// Ids by position, when records do not hold them.
     pub(crate) ids: Option<Units>,
@@ -74,6 +76,7 @@ impl Parts {
             Coarse::from_bytes(manifest.coarse, coarse_bytes.as_deref(), &manifest, &shape)
                 .map_err(|problem| damaged(COARSE, problem))?;
 
+        let scales = read_scales(dir, &manifest, &shape)?;
         let mut checks = Vec::new();
         if shape.checks_bytes() > 0 {
             checks = vec![0u32; shape.expect(dir, &manifest, CHECKS)? as usize / 4];
@@ -103,6 +106,7 @@ impl Parts {
             centroids,
             coarse,
             codes,
+            scales,
             records,
             ids: ids.transpose()?,
             zeros: zeros.transpose()?,
@@ -124,6 +128,7 @@ impl Parts {
             ("lists", self.shape.lists_bytes()),
             ("rotation", (self.mean.len() * 4 + self.rotation.resident_bytes()) as u64),
             ("coarse", self.coarse.resident_bytes()),
+            ("scales", self.shape.scales_bytes()),
             ("checks", self.records.resident_bytes()),
         ]
     }
@@ -136,6 +141,7 @@ impl Shape {
             LISTS => Some(self.lists_bytes()),
             CENTROIDS => Some(self.centroids_bytes()),
             CODES => Some(self.codes_bytes()),
+            SCALES => Some(self.scales_bytes()),
             CHECKS => Some(self.checks_bytes()),
             RECORDS => self.records_bytes(),
             IDS => Some(self.ids_bytes()),
@@ -228,6 +234,21 @@ fn read_offsets(dir: &Path, manifest: &Manifest, shape: &Shape) -> Result<Vec<u6
         });
     }
     Ok(offsets)
+}
+
+fn read_scales(
+    dir: &Path,
+    manifest: &Manifest,
+    shape: &Shape,
+) -> Result<Option<ScalarRanges>, OpenError> {
+    if shape.scales_bytes() == 0 {
+        return Ok(None);
+    }
+    shape.expect(dir, manifest, SCALES)?;
+    let bytes = load_all(dir, SCALES, manifest.file(dir, SCALES)?)?;
+    ScalarRanges::from_bytes(shape.padded_dim, &bytes)
+        .map(Some)
+        .map_err(|e| OpenError::Damaged { path: dir.join(SCALES), problem: e.to_string() })
 }
 
 /// Values read as little-endian bytes, in the machine's own order.

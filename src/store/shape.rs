@@ -1,7 +1,7 @@
 //! The sizes that follow from an index's parameters: what the plan prints before a build, what the
 //! build writes, and what a file must measure when it is opened.
 
-use codec::{PrefixCodes, SplitRecord};
+use codec::{PrefixCodes, ScalarRanges, ScalarRecord, SplitRecord};
 use dataset::Dtype;
 use simd::RawType;
 
@@ -18,7 +18,7 @@ pub(crate) struct Shape {
     pub(crate) bits: u32,
     pub(crate) metric: Metric,
     pub(crate) record: RecordKind,
-    /// The type of raw records; unused by `split`.
+    /// The type of raw records; unused by the others.
     pub(crate) raw: RawType,
     pub(crate) nlist: usize,
     /// Rows in the lists.
@@ -57,6 +57,15 @@ impl Shape {
         }
     }
 
+    /// The layout of `sq8` and `sq4` records.
+    pub(crate) fn scalar(&self) -> ScalarRecord {
+        ScalarRecord {
+            padded: self.padded_dim,
+            bits: if self.record == RecordKind::Sq4 { 4 } else { 8 },
+            metric: self.code_metric(),
+        }
+    }
+
     /// The type of raw records as data sets call it.
     pub(crate) fn raw_dtype(&self) -> Dtype {
         match self.raw {
@@ -76,6 +85,7 @@ impl Shape {
     pub(crate) fn payload(&self) -> usize {
         match self.record {
             RecordKind::Split => self.split().len(),
+            RecordKind::Sq8 | RecordKind::Sq4 => self.scalar().len(),
             RecordKind::F32 | RecordKind::U8 => {
                 self.raw_bytes() + if self.metric == Metric::Cosine { 4 } else { 0 }
             }
@@ -96,6 +106,11 @@ impl Shape {
 
     pub(crate) fn codes_bytes(&self) -> u64 {
         PrefixCodes::bytes_for(self.prefix_dims, self.stored)
+    }
+
+    /// Bytes of scales.bin, 0 unless records are scalar.
+    pub(crate) fn scales_bytes(&self) -> u64 {
+        if self.record.is_scalar() { ScalarRanges::bytes_for(self.padded_dim) as u64 } else { 0 }
     }
 
     pub(crate) fn checks_bytes(&self) -> u64 {
@@ -135,11 +150,19 @@ impl Shape {
 pub(crate) fn raw_type(record: RecordKind, dtype: &str) -> Option<RawType> {
     match (record, dtype) {
         (RecordKind::F32, "f16") => Some(RawType::F16),
-        (RecordKind::F32 | RecordKind::Split, "f32" | "f16" | "f64" | "u8" | "i8") => {
-            Some(RawType::F32)
-        }
+        (
+            RecordKind::F32 | RecordKind::Split | RecordKind::Sq8 | RecordKind::Sq4,
+            "f32" | "f16" | "f64" | "u8" | "i8",
+        ) => Some(RawType::F32),
         (RecordKind::U8, "u8") => Some(RawType::U8),
         (RecordKind::U8, "i8") => Some(RawType::I8),
-        (RecordKind::F32 | RecordKind::Split | RecordKind::U8, _) => None,
+        (
+            RecordKind::F32
+            | RecordKind::Split
+            | RecordKind::U8
+            | RecordKind::Sq8
+            | RecordKind::Sq4,
+            _,
+        ) => None,
     }
 }
