@@ -8,6 +8,7 @@
 //! ```text
 //! build:   x - c -> rotate -> sign  -> prefix code + Factors   (PrefixCodes, in memory)
 //!                          -> extra -> suffix bits, levels, 2 factors (SplitRecord, on disk)
+//!                          -> ranges -> levels, 1 factor              (ScalarRecord, instead)
 //! search:  q -> rotate -> query (tables) -> scan (bounds) -> tight -> record (estimate)
 //! ```
 //!
@@ -25,6 +26,8 @@ mod sign;
 mod extra;
 mod record;
 mod encode;
+mod ranges;
+mod scalar;
 mod prefix;
 mod query;
 mod scan;
@@ -35,8 +38,10 @@ pub use extra::{ExtraCode, ExtraFactors};
 pub use metric::{Estimator, Metric};
 pub use prefix::{BATCH, PrefixCodes, PrefixSizeError};
 pub use query::{Query, TableBits};
+pub use ranges::{ScalarRange, ScalarRanges, ScalarRangesError};
 pub use record::SplitRecord;
 pub use rotate::{Rotation, RotationError};
+pub use scalar::{ScalarEncoder, ScalarQuery, ScalarRecord};
 pub use scan::{ListTerms, Scan, Thresholds};
 pub use sign::{Factors, prefix_factors, sign_code};
 pub use tight::TightBound;
