@@ -242,30 +242,42 @@ fn assign(rows: &Rows, pool: &rayon::ThreadPool) {
 }
 
 fn kmeans(rows: &Rows, pool: &rayon::ThreadPool) {
+    train(rows, 293, usize::MAX, 0, pool);
     for nlist in [293, 1172, 4688] {
-        for two_level_from in [usize::MAX, 1] {
-            if nlist > 2000 && two_level_from > 1 {
-                continue;
-            }
-            let sample = rows.first(256 * nlist);
-            let mut options = KmeansOptions::default();
-            options.two_level_from = two_level_from;
-            let start = Clock::start();
-            let centroids =
-                cluster::kmeans(sample, rows.dim, nlist, &options, pool, &|_| {}).unwrap();
-            let time = start.seconds();
-            let assigner = Assigner::new(&centroids, rows.dim, AssignMethod::Flat, pool).unwrap();
-            let probe = &rows.values[rows.values.len() - 20_000 * rows.dim..];
-            let (mut list, mut dist2) = (vec![0; 20_000], vec![0.0; 20_000]);
-            assigner.assign(probe, &mut list, &mut dist2);
-            let error: f64 = dist2.iter().map(|d| f64::from(*d)).sum::<f64>() / 20_000.0;
-            let levels = if two_level_from == 1 { 2 } else { 1 };
-            println!(
-                "kmeans nlist {nlist:5}, sample {:6}, {levels} level(s): {time:6.2} s, mean error {error:.4}",
-                sample.len() / rows.dim
-            );
+        for refinements in [0, 1, 2] {
+            train(rows, nlist, 1, refinements, pool);
         }
     }
+}
+
+fn train(
+    rows: &Rows,
+    nlist: usize,
+    two_level_from: usize,
+    refinements: usize,
+    pool: &rayon::ThreadPool,
+) {
+    let sample = rows.first(256 * nlist);
+    let mut options = KmeansOptions::default();
+    options.two_level_from = two_level_from;
+    options.refinements = refinements;
+    let start = Clock::start();
+    let centroids = cluster::kmeans(sample, rows.dim, nlist, &options, pool, &|_| {}).unwrap();
+    let time = start.seconds();
+    let assigner = Assigner::new(&centroids, rows.dim, AssignMethod::Flat, pool).unwrap();
+    let probe = &rows.values[rows.values.len() - 20_000 * rows.dim..];
+    let (mut list, mut dist2) = (vec![0; 20_000], vec![0.0; 20_000]);
+    assigner.assign(probe, &mut list, &mut dist2);
+    let error: f64 = dist2.iter().map(|d| f64::from(*d)).sum::<f64>() / 20_000.0;
+    let levels = if two_level_from == 1 {
+        format!("2 levels, {refinements} refinements")
+    } else {
+        "1 level".into()
+    };
+    println!(
+        "kmeans nlist {nlist:5}, sample {:6}, {levels}: {time:6.2} s, mean error {error:.5}",
+        sample.len() / rows.dim
+    );
 }
 
 fn exact(rows: &Rows, peak: f64, pool: &rayon::ThreadPool) {

@@ -14,7 +14,7 @@
 use rayon::ThreadPool;
 use simd::Kernels;
 
-use crate::hnsw::{Hnsw, HnswScratch};
+use crate::hnsw::{GraphMetric, Hnsw, HnswScratch};
 use crate::{ClusterError, dots, screen};
 
 /// Rows per product, and centroids per product: with 512 of each the products (1 MiB) stay in the
@@ -86,7 +86,8 @@ impl<'a> Assigner<'a> {
             AssignMethod::Hnsw => true,
         };
         let route = if graph {
-            Route::Graph(Box::new(Hnsw::build(centroids, dim, GRAPH_SEED, pool)?))
+            let graph = Hnsw::build(centroids, dim, GraphMetric::L2, GRAPH_SEED, pool)?;
+            Route::Graph(Box::new(graph))
         } else {
             Route::Flat(ShiftedCentroids::new(centroids, dim))
         };

@@ -36,9 +36,9 @@ use crate::{ClusterError, dots, screen};
 /// Bytes of base rows per block; two of them are read, one more is prepared.
 const BLOCK_BYTES: usize = 16 << 20;
 /// Base rows per product.
-const TILE_ROWS: usize = 512;
+const TILE_ROWS: usize = 256;
 /// Queries per product at most.
-const GROUP_QUERIES: usize = 512;
+const GROUP_QUERIES: usize = 1024;
 
 /// How two vectors are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,8 @@ pub enum Metric {
     L2,
     /// Inner product, descending.
     Ip,
-    /// Cosine similarity, descending; zero rows score 0 and come after all others.
+    /// Cosine similarity, descending; zero rows score 0 and come after all others. To a zero query
+    /// every row scores 0, zero rows included, and all come by row number.
     Cosine,
 }
 
@@ -118,6 +119,7 @@ struct Search<'a> {
     best: Vec<Best>,
     /// Queries per task.
     group: usize,
+    metric: Metric,
     k: usize,
     /// Rows that may be neighbours, so far.
     eligible: u64,
@@ -142,6 +144,7 @@ impl<'a> Search<'a> {
             block: Block::new(dim, metric),
             best: (0..count).map(|_| Best::new(k)).collect(),
             group: count.div_ceil(threads * rounds).max(1),
+            metric,
             k,
             eligible: 0,
             zero_rows: Vec::new(),
@@ -171,11 +174,15 @@ impl<'a> Search<'a> {
     fn finish(self) -> Neighbours {
         let k = self.k.min(usize::try_from(self.eligible).unwrap_or(usize::MAX));
         let mut found = Neighbours { k, ids: Vec::new(), scores: Vec::new() };
-        for best in self.best {
+        for (query, best) in self.best.into_iter().enumerate() {
             let hits = best.into_sorted();
-            let zeros = self.zero_rows.iter().map(|&id| (0.0, id));
             let scored = hits.iter().map(|h| (self.queries.score_of(h.cost), h.id));
-            for (score, id) in scored.chain(zeros).take(k) {
+            let zeros = self.zero_rows.iter().map(|&id| (0.0, id));
+            let mut all: Vec<(f64, u64)> = scored.chain(zeros).collect();
+            if self.metric == Metric::Cosine && self.queries.is_zero(query) {
+                all.sort_unstable_by_key(|&(_, id)| id);
+            }
+            for (score, id) in all.into_iter().take(k) {
                 found.ids.push(id);
                 found.scores.push(score as f32);
             }

@@ -1,4 +1,4 @@
-//! A small HNSW graph over rows in memory (Malkov and Yashunin, arXiv 1603.09320), L2 only.
+//! A small HNSW graph over rows in memory (Malkov and Yashunin, arXiv 1603.09320).
 //!
 //! ```text
 //! layer 2     ·───────────────·            few nodes, long links     greedy: go to the nearest
@@ -14,6 +14,8 @@
 //!   are set in a fixed order. The graph depends on rows and seed, not on threads.
 //! * Layer 0 is strongly connected: a final step links what pruning has cut off, so a search with
 //!   `ef = n` finds every row.
+//! * For inner products the same code compares by `-<a, b>`, while linking (see [`insert`]) as well as
+//!   while searching.
 
 mod bytes;
 mod connect;
@@ -26,7 +28,6 @@ use rayon::ThreadPool;
 use simd::Kernels;
 
 pub use self::walk::HnswScratch;
-use self::walk::Rows;
 use crate::ClusterError;
 use crate::assign::rows_of;
 
@@ -39,9 +40,29 @@ const EF_CONSTRUCTION: usize = 128;
 /// Fills the unused link slots of a node.
 const NONE: u32 = u32::MAX;
 
+/// Which rows a graph finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GraphMetric {
+    /// Those of the least squared distance.
+    L2,
+    /// Those of the largest inner product.
+    Ip,
+}
+
+impl GraphMetric {
+    /// Less is nearer: `|a - b|²` or `-<a, b>`.
+    fn distance(self, kernels: &Kernels, a: &[f32], b: &[f32]) -> f32 {
+        match self {
+            Self::L2 => kernels.l2(a, b),
+            Self::Ip => -kernels.dot(a, b),
+        }
+    }
+}
+
 /// A graph over `n` rows that finds near rows without comparing all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hnsw {
+    metric: GraphMetric,
     /// Number of rows.
     nodes: usize,
     /// Where every search starts; on the top layer.
@@ -100,6 +121,7 @@ impl Hnsw {
     pub fn build(
         rows: &[f32],
         dim: usize,
+        metric: GraphMetric,
         seed: u64,
         pool: &ThreadPool,
     ) -> Result<Self, ClusterError> {
@@ -107,14 +129,13 @@ impl Hnsw {
         if nodes == 0 {
             return Err(ClusterError::Zero { what: "the number of rows of the centroid graph" });
         }
-        let rows = Rows { values: rows, dim, kernels: Kernels::best() };
-        let mut graph = pool.install(|| insert::build(rows, nodes, seed));
+        let mut graph = pool.install(|| insert::build(rows, dim, nodes, metric, seed));
         connect::connect(&mut graph);
         Ok(graph)
     }
 
-    /// The up to `ef` nearest rows found, as `(squared L2 distance, row)`, ascending, the lower row
-    /// first on ties. `out` is cleared first.
+    /// The up to `ef` nearest rows found, as `(squared distance, row)`, or `(-product, row)` for
+    /// [`GraphMetric::Ip`], ascending, the lower row first on ties. `out` is cleared first.
     ///
     /// `rows` are those the graph was built over. A wider `ef` finds more of the true nearest rows
     /// and takes longer; the result has `min(ef, n)` entries.
@@ -135,10 +156,18 @@ impl Hnsw {
         if ef == 0 {
             return;
         }
-        let rows = Rows { values: rows, dim, kernels: Kernels::best() };
-        let start = walk::descend(self, rows, query, 0);
-        walk::explore(&self.layers[0], rows, query, start, ef, scratch);
+        let kernels = Kernels::best();
+        let distance = |i: u32| {
+            self.metric.distance(kernels, query, &rows[i as usize * dim..(i as usize + 1) * dim])
+        };
+        let start = walk::descend(self, 0, distance);
+        walk::explore(&self.layers[0], self.nodes, distance, start, ef, scratch);
         scratch.take_sorted(out);
+    }
+
+    /// Which rows the graph finds.
+    pub fn metric(&self) -> GraphMetric {
+        self.metric
     }
 
     /// Number of rows.

@@ -42,7 +42,7 @@ pub struct KmeansOptions {
 
 impl Default for KmeansOptions {
     fn default() -> Self {
-        Self { seed: 0, iterations: 10, refinements: 2, two_level_from: 512 }
+        Self { seed: 0, iterations: 10, refinements: 1, two_level_from: 512 }
     }
 }
 

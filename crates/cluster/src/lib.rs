@@ -33,6 +33,6 @@ pub use assign::{AssignMethod, Assigner};
 pub use error::ClusterError;
 pub use exact::{Metric, Neighbours, RowSource, exact_neighbours};
 pub use gemm::dots;
-pub use hnsw::{Hnsw, HnswScratch};
+pub use hnsw::{GraphMetric, Hnsw, HnswScratch};
 pub use kmeans::{KmeansOptions, kmeans};
 pub use nearest::{centroid_products, nearest_centroids, select_nearest};

@@ -68,6 +68,11 @@ impl<'a> PreparedQueries<'a> {
         self.dim
     }
 
+    /// True when all values of a query are zero.
+    pub(super) fn is_zero(&self, query: usize) -> bool {
+        self.norms[query] == 0.0
+    }
+
     /// `count` moved queries from `first` on.
     pub(super) fn moved(&self, first: usize, count: usize) -> &[f32] {
         &self.moved[first * self.dim..(first + count) * self.dim]

@@ -47,7 +47,7 @@ fn product(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
 }
 
-/// Score of a pair in plain f64, larger is better, zero rows last.
+/// Score of a pair in plain f64, larger is better, zero rows last but for zero queries.
 fn naive_score(q: &[f32], x: &[f32], metric: Metric) -> (bool, f64) {
     match metric {
         Metric::L2 => (
@@ -57,7 +57,8 @@ fn naive_score(q: &[f32], x: &[f32], metric: Metric) -> (bool, f64) {
         Metric::Ip => (true, product(q, x)),
         Metric::Cosine => {
             let norms = product(q, q).sqrt() * product(x, x).sqrt();
-            (product(x, x) > 0.0, if norms > 0.0 { product(q, x) / norms } else { 0.0 })
+            let last = product(x, x) == 0.0 && product(q, q) > 0.0;
+            (!last, if norms > 0.0 { product(q, x) / norms } else { 0.0 })
         }
     }
 }
@@ -174,6 +175,9 @@ fn zero_rows_and_zero_queries_equal_brute_force() {
     let found = find(&base, 6, &queries[..6], 1500, Metric::Cosine);
     assert_eq!(found.ids[1496..], [0, 3, 700, 1499]);
     assert_eq!(found.scores[1496..], [0.0; 4]);
+    let found = find(&base, 6, &queries[6..12], 702, Metric::Cosine);
+    assert!(found.ids.iter().copied().eq(0..702), "zero rows 0, 3 and 700 among them");
+    assert_eq!(found.scores, [0.0; 702]);
 }
 
 #[test]

@@ -7,7 +7,8 @@
 //! 16   4  upper layers U
 //! 20   4  links per node on layer 0 (32)
 //! 24   4  links per node above (16)
-//! 28  4U  members of each upper layer
+//! 28   4  metric: 0 L2, 1 inner product
+//! 32  4U  members of each upper layer
 //!         links of layer 0: n * 32 x u32
 //!         per upper layer: members x u32 (ascending), then members * 16 x u32 links
 //! ```
@@ -15,11 +16,11 @@
 //! A link is a node below n; unused ones are 0xFFFF_FFFF and follow the used ones. Nothing is
 //! allocated before the counts add up to the number of bytes.
 
-use super::{BASE_LINKS, Hnsw, LINKS, Layer, NONE};
+use super::{BASE_LINKS, GraphMetric, Hnsw, LINKS, Layer, NONE};
 use crate::ClusterError;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"RQGRAPH1");
-const HEADER: usize = 28;
+const HEADER: usize = 32;
 const MAX_UPPER_LAYERS: u32 = 64;
 
 impl Hnsw {
@@ -32,6 +33,7 @@ impl Hnsw {
             upper.len() as u32,
             BASE_LINKS as u32,
             LINKS as u32,
+            u32::from(self.metric == GraphMetric::Ip),
         ];
         words.extend(upper.iter().map(|l| l.members.as_ref().map_or(0, Vec::len) as u32));
         words.extend(&self.layers[0].links);
@@ -59,6 +61,10 @@ impl Hnsw {
         let upper = reader.u32_in("upper layers", 0..=MAX_UPPER_LAYERS)?;
         reader.u32_in("links on layer 0", BASE_LINKS as u32..=BASE_LINKS as u32)?;
         reader.u32_in("links above layer 0", LINKS as u32..=LINKS as u32)?;
+        let metric = match reader.u32_in("metric", 0..=1)? {
+            0 => GraphMetric::L2,
+            _ => GraphMetric::Ip,
+        };
         let mut counts = Vec::with_capacity(upper as usize);
         for _ in 0..upper {
             counts.push(reader.u32_in("members of a layer", 1..=nodes)?);
@@ -72,7 +78,7 @@ impl Hnsw {
             let links = reader.links("upper layer link", nodes, count, LINKS)?;
             layers.push(Layer { members: Some(members), stride: LINKS, links });
         }
-        Ok(Self { nodes: nodes as usize, entry, layers })
+        Ok(Self { metric, nodes: nodes as usize, entry, layers })
     }
 }
 

@@ -10,6 +10,12 @@
 //!     in parallel per node linked to: old links + new ones, spread again when too many
 //! ```
 //!
+//! Near means a small squared distance or, for inner products, a large product between rows too
+//! (ip-NSW: Morozov and Babenko, NeurIPS 2018). Lifting the rows onto a sphere, where the largest
+//! product is the least distance, was tried: long rows then link to short ones, which lie between
+//! them, and with norms from 0.1 to 10 in 64 dims half of the 16 largest products were found, against
+//! 0.998 with links by product.
+//!
 //! Random order matters: centroids come sorted by coarse list, and neighbours inside one batch do
 //! not see each other.
 
@@ -17,13 +23,33 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-use super::walk::{self, HnswScratch, Rows, row_of};
-use super::{BASE_LINKS, EF_CONSTRUCTION, Hnsw, LINKS, Layer};
+use simd::Kernels;
+
+use super::walk::{self, HnswScratch, candidate, row_of};
+use super::{BASE_LINKS, EF_CONSTRUCTION, GraphMetric, Hnsw, LINKS, Layer};
 
 /// Nodes inserted against the same graph, at most.
 const MAX_BATCH: usize = 512;
 /// More layers than any number of nodes needs.
 const MAX_LAYERS: usize = 12;
+
+/// The rows of a graph in the making.
+struct Rows<'a> {
+    values: &'a [f32],
+    dim: usize,
+    metric: GraphMetric,
+    kernels: &'static Kernels,
+}
+
+impl<'a> Rows<'a> {
+    fn row(&self, i: u32) -> &'a [f32] {
+        &self.values[i as usize * self.dim..(i as usize + 1) * self.dim]
+    }
+
+    fn distance(&self, i: u32, j: u32) -> f32 {
+        self.metric.distance(self.kernels, self.row(i), self.row(j))
+    }
+}
 
 /// The links of a new node on one layer.
 struct NewLinks {
@@ -33,9 +59,16 @@ struct NewLinks {
 }
 
 /// Inserts all rows.
-pub(super) fn build(rows: Rows<'_>, nodes: usize, seed: u64) -> Hnsw {
+pub(super) fn build(
+    values: &[f32],
+    dim: usize,
+    nodes: usize,
+    metric: GraphMetric,
+    seed: u64,
+) -> Hnsw {
+    let rows = &Rows { values, dim, metric, kernels: Kernels::best() };
     let (order, tops) = draw_order(nodes, seed);
-    let mut graph = empty_graph(&order, &tops);
+    let mut graph = empty_graph(&order, &tops, metric);
     let mut inserted = 1;
     while inserted < nodes {
         let batch = (inserted / 16).clamp(1, MAX_BATCH).min(nodes - inserted);
@@ -76,7 +109,7 @@ pub(super) fn bytes_for(nodes: usize, seed: u64) -> usize {
     4 * (nodes * BASE_LINKS + tops.iter().sum::<usize>() * (1 + LINKS))
 }
 
-fn empty_graph(order: &[u32], tops: &[usize]) -> Hnsw {
+fn empty_graph(order: &[u32], tops: &[usize], metric: GraphMetric) -> Hnsw {
     let entry = order[0];
     let mut layers = vec![Layer::new(None, order.len(), BASE_LINKS)];
     for layer in 1..=tops[entry as usize] {
@@ -85,23 +118,24 @@ fn empty_graph(order: &[u32], tops: &[usize]) -> Hnsw {
         let count = members.len();
         layers.push(Layer::new(Some(members), count, LINKS));
     }
-    Hnsw { nodes: order.len(), entry, layers }
+    Hnsw { metric, nodes: order.len(), entry, layers }
 }
 
 /// The links of one new node on each of its layers.
 fn find_links(
     graph: &Hnsw,
-    rows: Rows<'_>,
+    rows: &Rows<'_>,
     node: u32,
     top: usize,
     scratch: &mut HnswScratch,
 ) -> Vec<NewLinks> {
-    let query = rows.row(node);
-    let mut start = walk::descend(graph, rows, query, top);
+    let distance = |row| rows.distance(node, row);
+    let mut start = walk::descend(graph, top, distance);
     let mut candidates = Vec::new();
     let mut found = Vec::with_capacity(top + 1);
     for layer in (0..=top).rev() {
-        walk::explore(&graph.layers[layer], rows, query, start, EF_CONSTRUCTION, scratch);
+        let on = &graph.layers[layer];
+        walk::explore(on, graph.nodes, distance, start, EF_CONSTRUCTION, scratch);
         scratch.take_candidates(&mut candidates);
         start = candidates[0];
         let links = spread(rows, &candidates, LINKS);
@@ -111,7 +145,7 @@ fn find_links(
 }
 
 /// Sets the links of the new nodes and the links back to them.
-fn link(graph: &mut Hnsw, rows: Rows<'_>, new: &[NewLinks]) {
+fn link(graph: &mut Hnsw, rows: &Rows<'_>, new: &[NewLinks]) {
     let mut back: Vec<(usize, u32, u32)> = Vec::new();
     for n in new {
         graph.layers[n.layer].set_links(n.node, &n.links);
@@ -136,7 +170,7 @@ fn link(graph: &mut Hnsw, rows: Rows<'_>, new: &[NewLinks]) {
 /// The links of `target` with `sources` added, spread again when they are too many.
 fn extended(
     layer: &Layer,
-    rows: Rows<'_>,
+    rows: &Rows<'_>,
     target: u32,
     sources: impl Iterator<Item = u32>,
 ) -> Vec<u32> {
@@ -146,24 +180,23 @@ fn extended(
     if links.len() <= limit {
         return links;
     }
-    let query = rows.row(target);
-    let mut candidates: Vec<u64> = links.iter().map(|&n| rows.candidate(query, n)).collect();
+    let mut candidates: Vec<u64> =
+        links.iter().map(|&n| candidate(rows.distance(target, n), n)).collect();
     candidates.sort_unstable();
     spread(rows, &candidates, limit)
 }
 
 /// Up to `limit` of the candidates (ascending) in different directions: one is taken if it is
 /// nearer to the node than to every one taken before (the paper's Algorithm 4).
-fn spread(rows: Rows<'_>, candidates: &[u64], limit: usize) -> Vec<u32> {
+fn spread(rows: &Rows<'_>, candidates: &[u64], limit: usize) -> Vec<u32> {
     let mut taken: Vec<u32> = Vec::with_capacity(limit);
     for &candidate in candidates {
         if taken.len() == limit {
             break;
         }
-        let row = rows.row(row_of(candidate));
-        let distance = walk::distance_of(candidate);
-        if taken.iter().all(|&t| rows.kernels.l2(row, rows.row(t)) >= distance) {
-            taken.push(row_of(candidate));
+        let (row, distance) = (row_of(candidate), walk::distance_of(candidate));
+        if taken.iter().all(|&t| rows.distance(row, t) >= distance) {
+            taken.push(row);
         }
     }
     taken

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::GraphMetric::{Ip, L2};
 use super::{BASE_LINKS, Hnsw, HnswScratch};
 
 const DIM: usize = 16;
@@ -35,7 +36,7 @@ fn brute_force(rows: &[f32], query: &[f32], k: usize) -> Vec<u32> {
 #[test]
 fn nearly_all_true_neighbours_are_found() {
     let rows = random_rows(4000, 1);
-    let graph = Hnsw::build(&rows, DIM, 5, &pool(2)).unwrap();
+    let graph = Hnsw::build(&rows, DIM, L2, 5, &pool(2)).unwrap();
     let queries = random_rows(100, 2);
     let mut hits = 0;
     for query in queries.chunks(DIM) {
@@ -48,10 +49,49 @@ fn nearly_all_true_neighbours_are_found() {
     assert!(hits >= 970, "{hits} of 1000 true neighbours found");
 }
 
+/// Rows of norms from 0.1 to 10, evenly spread over the orders of magnitude.
+fn rows_of_all_lengths(rows: usize, seed: u64) -> Vec<f32> {
+    let mut values = random_rows(rows, seed);
+    for (i, row) in values.chunks_mut(DIM).enumerate() {
+        row.iter_mut().for_each(|v| *v -= 0.5);
+        let norm = row.iter().map(|v| v * v).sum::<f32>().sqrt();
+        let wanted = 10f32.powf((i % 100) as f32 / 50.0 - 1.0);
+        row.iter_mut().for_each(|v| *v *= wanted / norm);
+    }
+    values
+}
+
+#[test]
+fn nearly_all_largest_products_are_found_among_rows_of_all_lengths() {
+    let rows = rows_of_all_lengths(2000, 1);
+    let graph = Hnsw::build(&rows, DIM, Ip, 5, &pool(2)).unwrap();
+    let mut hits = 0;
+    // The order of products does not depend on the length of the query: nor must what is found.
+    let queries = rows_of_all_lengths(100, 2);
+    for query in queries.chunks(DIM) {
+        let product = |row: &[f32]| -> f64 {
+            row.iter().zip(query).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+        };
+        let mut truth: Vec<(f64, u32)> = rows.chunks(DIM).map(|r| -product(r)).zip(0..).collect();
+        truth.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let found = search(&graph, &rows, query, 16 + 64);
+        assert_eq!(found.len(), 80);
+        for pair in found.windows(2) {
+            assert!(pair[0].0 <= pair[1].0, "{pair:?} in this order");
+        }
+        for &(term, row) in &found {
+            let exact = -product(&rows[row as usize * DIM..(row as usize + 1) * DIM]);
+            assert!((f64::from(term) - exact).abs() <= 1e-5 * (1.0 + exact.abs()));
+        }
+        hits += truth[..16].iter().filter(|t| found[..16].iter().any(|f| f.1 == t.1)).count();
+    }
+    assert!(hits >= 1520, "{hits} of 1600 largest products found");
+}
+
 #[test]
 fn the_graph_depends_on_the_seed_and_not_on_the_threads() {
     let rows = random_rows(1500, 3);
-    let build = |seed, threads| Hnsw::build(&rows, DIM, seed, &pool(threads)).unwrap();
+    let build = |seed, threads| Hnsw::build(&rows, DIM, L2, seed, &pool(threads)).unwrap();
     assert_eq!(build(1, 1), build(1, 2));
     assert_eq!(build(1, 1), build(1, 4));
     assert_ne!(build(1, 1), build(2, 1));
@@ -66,7 +106,7 @@ fn a_search_as_wide_as_the_graph_returns_every_row() {
         let from = i % 4 * DIM;
         rows.extend_from_within(from..from + DIM);
     }
-    let graph = Hnsw::build(&rows, DIM, 1, &pool(2)).unwrap();
+    let graph = Hnsw::build(&rows, DIM, L2, 1, &pool(2)).unwrap();
     for query in [&rows[..DIM], &rows[400 * DIM..401 * DIM], &[5e3; DIM]] {
         let mut found: Vec<u32> = search(&graph, &rows, query, 1000).iter().map(|f| f.1).collect();
         found.sort_unstable();
@@ -78,12 +118,12 @@ fn a_search_as_wide_as_the_graph_returns_every_row() {
 fn tiny_graphs_answer_with_all_rows_in_order() {
     for n in 1..=5 {
         let rows = random_rows(n, 6);
-        let graph = Hnsw::build(&rows, DIM, 1, &pool(1)).unwrap();
+        let graph = Hnsw::build(&rows, DIM, L2, 1, &pool(1)).unwrap();
         let found: Vec<u32> = search(&graph, &rows, &[0.3; DIM], 10).iter().map(|f| f.1).collect();
         assert_eq!(found, brute_force(&rows, &[0.3; DIM], n));
         assert!(search(&graph, &rows, &[0.3; DIM], 0).is_empty());
     }
-    assert!(Hnsw::build(&[], DIM, 1, &pool(1)).is_err());
+    assert!(Hnsw::build(&[], DIM, L2, 1, &pool(1)).is_err());
 }
 
 #[test]
@@ -91,7 +131,7 @@ fn a_scratch_may_be_used_for_graphs_of_different_sizes() {
     let mut scratch = HnswScratch::default();
     for n in [50, 500, 20, 300] {
         let rows = random_rows(n, 7);
-        let graph = Hnsw::build(&rows, DIM, 1, &pool(1)).unwrap();
+        let graph = Hnsw::build(&rows, DIM, L2, 1, &pool(1)).unwrap();
         let mut found = vec![(1.0, 1)];
         graph.search(&rows, &rows[..DIM], n, &mut scratch, &mut found);
         assert_eq!((found.len(), found[0]), (n, (0.0, 0)));
@@ -101,15 +141,19 @@ fn a_scratch_may_be_used_for_graphs_of_different_sizes() {
 #[test]
 fn stored_graphs_come_back_equal() {
     for n in [1, 2, 40, 700] {
-        let graph = Hnsw::build(&random_rows(n, 8), DIM, 1, &pool(2)).unwrap();
-        assert_eq!(Hnsw::from_bytes(&graph.to_bytes()).unwrap(), graph);
-        assert!(graph.resident_bytes() >= 4 * BASE_LINKS * n);
+        for metric in [L2, Ip] {
+            let graph = Hnsw::build(&random_rows(n, 8), DIM, metric, 1, &pool(2)).unwrap();
+            let again = Hnsw::from_bytes(&graph.to_bytes()).unwrap();
+            assert_eq!(again, graph);
+            assert_eq!(again.metric(), metric);
+            assert!(graph.resident_bytes() >= 4 * BASE_LINKS * n);
+        }
     }
 }
 
 #[test]
 fn every_truncation_and_every_extension_is_refused() {
-    let bytes = Hnsw::build(&random_rows(20, 9), DIM, 1, &pool(1)).unwrap().to_bytes();
+    let bytes = Hnsw::build(&random_rows(20, 9), DIM, L2, 1, &pool(1)).unwrap().to_bytes();
     for len in 0..bytes.len() {
         assert!(Hnsw::from_bytes(&bytes[..len]).is_err(), "{len} of {} bytes", bytes.len());
     }
@@ -118,7 +162,7 @@ fn every_truncation_and_every_extension_is_refused() {
 
 #[test]
 fn counts_that_ask_for_more_than_there_is_are_refused_before_they_allocate() {
-    let mut bytes = Hnsw::build(&random_rows(20, 9), DIM, 1, &pool(1)).unwrap().to_bytes();
+    let mut bytes = Hnsw::build(&random_rows(20, 9), DIM, L2, 1, &pool(1)).unwrap().to_bytes();
     bytes[8..12].copy_from_slice(&0xFFFF_FFF0u32.to_le_bytes());
     let error = Hnsw::from_bytes(&bytes).unwrap_err().to_string();
     assert!(error.contains("length") && error.contains("4294967280 nodes"), "{error}");
@@ -132,7 +176,7 @@ proptest! {
         damage in proptest::collection::vec((0usize..1 << 20, any::<u32>()), 1..4),
     ) {
         let rows = random_rows(60, 10);
-        let mut bytes = Hnsw::build(&rows, DIM, 3, &pool(1)).unwrap().to_bytes();
+        let mut bytes = Hnsw::build(&rows, DIM, L2, 3, &pool(1)).unwrap().to_bytes();
         for (at, value) in damage {
             // Mostly small values, which pass more of the checks.
             let value = if value.is_multiple_of(4) { value } else { value % 64 };

@@ -1,32 +1,21 @@
 //! Walking the graph: greedy descent, then a best-first search of one layer.
 //!
-//! A candidate is one u64: the bits of its distance above its row number. Distances are not
-//! negative, so the integers sort as (distance, row) and ties have one order everywhere.
+//! What is near is for the caller to say: a function from a row to its distance. A candidate is one
+//! u64: the distance, its bits mapped so that integers sort as the numbers do (negative ones
+//! included: inner products), above the row number. So ties have one order everywhere.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use simd::Kernels;
-
 use super::{Hnsw, Layer};
 
-/// The rows of a graph.
-#[derive(Clone, Copy)]
-pub(super) struct Rows<'a> {
-    pub(super) values: &'a [f32],
-    pub(super) dim: usize,
-    pub(super) kernels: &'static Kernels,
-}
+const SIGN: u32 = 1 << 31;
 
-impl<'a> Rows<'a> {
-    pub(super) fn row(self, i: u32) -> &'a [f32] {
-        &self.values[i as usize * self.dim..(i as usize + 1) * self.dim]
-    }
-
-    pub(super) fn candidate(self, query: &[f32], i: u32) -> u64 {
-        let distance = self.kernels.l2(query, self.row(i));
-        u64::from(distance.to_bits()) << 32 | u64::from(i)
-    }
+/// A row at a distance; less is nearer, then the lower row.
+pub(super) fn candidate(distance: f32, row: u32) -> u64 {
+    let bits = distance.to_bits();
+    let ordered = if bits & SIGN == 0 { bits | SIGN } else { !bits };
+    u64::from(ordered) << 32 | u64::from(row)
 }
 
 pub(super) fn row_of(candidate: u64) -> u32 {
@@ -34,7 +23,8 @@ pub(super) fn row_of(candidate: u64) -> u32 {
 }
 
 pub(super) fn distance_of(candidate: u64) -> f32 {
-    f32::from_bits((candidate >> 32) as u32)
+    let ordered = (candidate >> 32) as u32;
+    f32::from_bits(if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN })
 }
 
 /// Reusable memory of a search. One per thread.
@@ -69,7 +59,7 @@ impl HnswScratch {
     /// Moves what was found to `out`, nearest first.
     pub(super) fn take_sorted(&mut self, out: &mut Vec<(f32, u32)>) {
         out.extend(self.found.drain().map(|c| (distance_of(c), row_of(c))));
-        out.sort_unstable_by_key(|&(d, row)| (d.to_bits(), row));
+        out.sort_unstable_by_key(|&(distance, row)| candidate(distance, row));
     }
 
     /// Moves what was found to `out` as candidates, nearest first.
@@ -81,12 +71,13 @@ impl HnswScratch {
 }
 
 /// From the entry down to the layer above `layer`, going greedily to ever nearer nodes.
-pub(super) fn descend(graph: &Hnsw, rows: Rows<'_>, query: &[f32], layer: usize) -> u64 {
-    let mut nearest = rows.candidate(query, graph.entry);
+pub(super) fn descend(graph: &Hnsw, layer: usize, distance: impl Fn(u32) -> f32) -> u64 {
+    let at = |row| candidate(distance(row), row);
+    let mut nearest = at(graph.entry);
     for layer in graph.layers.iter().skip(layer + 1).rev() {
         loop {
             let links = layer.links_of(row_of(nearest)).iter();
-            let best = links.map(|&n| rows.candidate(query, n)).min().unwrap_or(nearest);
+            let best = links.map(|&n| at(n)).min().unwrap_or(nearest);
             if best >= nearest {
                 break;
             }
@@ -99,13 +90,13 @@ pub(super) fn descend(graph: &Hnsw, rows: Rows<'_>, query: &[f32], layer: usize)
 /// Best-first search of one layer from `start`; leaves up to `ef` candidates in the scratch.
 pub(super) fn explore(
     layer: &Layer,
-    rows: Rows<'_>,
-    query: &[f32],
+    nodes: usize,
+    distance: impl Fn(u32) -> f32,
     start: u64,
     ef: usize,
     scratch: &mut HnswScratch,
 ) {
-    scratch.begin(rows.values.len() / rows.dim);
+    scratch.begin(nodes);
     scratch.see(row_of(start));
     scratch.frontier.push(Reverse(start));
     scratch.found.push(start);
@@ -118,7 +109,7 @@ pub(super) fn explore(
             if !scratch.see(node) {
                 continue;
             }
-            let candidate = rows.candidate(query, node);
+            let candidate = candidate(distance(node), node);
             let full = scratch.found.len() >= ef;
             if full && scratch.found.peek().is_some_and(|&worst| candidate > worst) {
                 continue;
