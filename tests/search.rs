@@ -295,3 +295,21 @@ fn a_small_index_searched_whole_is_exact_with_default_bounds() {
         assert_eq!(found.stats.reranked, 5000);
     }
 }
+
+#[test]
+fn inner_products_do_not_depend_on_the_length_of_the_query() {
+    let f = Fixture::of(spread(12_000, 64), Dtype::F32);
+    let o = BuildOptions { metric: Metric::Ip, nlist: Some(24), ..Default::default() };
+    let index = f.index(&o);
+    let o = SearchOptions { nprobe: 12, deterministic: true, ..Default::default() };
+    for q in queries(&f.rows, 20) {
+        let found = index.search(&q, &o).unwrap();
+        for length in [1.0 / 256.0, 256.0] {
+            let scaled: Vec<f32> = q.iter().map(|v| v * length).collect();
+            let other = index.search(&scaled, &o).unwrap();
+            assert_eq!(other.ids, found.ids);
+            let back: Vec<f32> = other.scores.iter().map(|s| s / length).collect();
+            assert_eq!(back, found.scores);
+        }
+    }
+}

@@ -4,6 +4,7 @@
 mod options;
 mod stats;
 mod seed;
+mod stretch;
 mod topk;
 mod pages;
 mod reads;

@@ -33,6 +33,8 @@ pub(crate) struct Rerank<'a> {
     pub(crate) query: &'a [f32],
     /// `<q, mean>` for inner product, else 0.
     pub(crate) mean_product: f32,
+    /// What the rotated query was multiplied by, and with it every distance of inner products.
+    pub(crate) stretch: f32,
 }
 
 impl Rerank<'_> {
@@ -53,7 +55,7 @@ impl Rerank<'_> {
     fn rank_code(&self, distance: f32) -> Ranked {
         let score = match self.shape.metric {
             Metric::L2 => distance,
-            Metric::Ip => self.mean_product - distance,
+            Metric::Ip => self.mean_product - distance / self.stretch,
             Metric::Cosine => (1.0 - distance / 2.0).max(-1.0),
         };
         Ranked { distance, score }
@@ -69,7 +71,7 @@ impl Rerank<'_> {
             }
             Metric::Ip => {
                 let score = self.kernels.dot_raw(raw, self.query, values);
-                Ranked { distance: self.mean_product - score, score }
+                Ranked { distance: (self.mean_product - score) * self.stretch, score }
             }
             Metric::Cosine => {
                 let norm = norm.first_chunk().map_or(1.0, |b| f32::from_le_bytes(*b));

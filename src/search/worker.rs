@@ -13,6 +13,7 @@ use super::options::Plan;
 use super::reads::Reads;
 use super::rerank::Rerank;
 use super::stats::SearchStats;
+use super::stretch::stretch;
 use crate::build::{estimator, prepare::normalise};
 use crate::coarse::{Centroids, CoarseScratch, Probe};
 use crate::config::Metric;
@@ -64,9 +65,14 @@ impl Worker {
             return answer_zero_query(parts, plan, start, stats);
         }
         self.route(parts, plan);
+        let stretch = match parts.shape.metric {
+            Metric::Ip => stretch(parts, &mut self.rotated, &mut self.probes),
+            Metric::L2 | Metric::Cosine => 1.0,
+        };
+        self.tabulate(parts, plan);
         stats.route_ns = start.elapsed().as_nanos() as u64;
 
-        let outcome = self.scan_and_drain(parts, plan, &mut stats);
+        let outcome = self.scan_and_drain(parts, plan, stretch, &mut stats);
         if outcome.is_err() {
             self.records.drain();
         }
@@ -100,6 +106,11 @@ impl Worker {
         }
         self.rotated.resize(parts.shape.padded_dim, 0.0);
         parts.rotation.apply(&self.centred, &mut self.rotated);
+    }
+
+    /// Makes the tables of the rotated query.
+    fn tabulate(&mut self, parts: &Parts, plan: &Plan) {
+        self.query.prepare(&self.rotated, parts.shape.prefix_dims, plan.table_bits);
         if let Some(scales) = &parts.scales {
             self.scaled.prepare(scales, &self.rotated);
         }
@@ -107,7 +118,6 @@ impl Worker {
 
     /// Finds the lists to visit, more than asked for when those hold fewer than k rows.
     fn route(&mut self, parts: &Parts, plan: &Plan) {
-        self.query.prepare(&self.rotated, parts.shape.prefix_dims, plan.table_bits);
         let centroids = Centroids {
             rows: &parts.centroids,
             dim: parts.shape.padded_dim,
@@ -140,6 +150,7 @@ impl Worker {
         &mut self,
         parts: &Parts,
         plan: &Plan,
+        stretch: f32,
         stats: &mut SearchStats,
     ) -> Result<(), SearchError> {
         let shape = &parts.shape;
@@ -171,6 +182,7 @@ impl Worker {
                 scaled: &self.scaled,
                 query: &self.given,
                 mean_product,
+                stretch,
             },
             reads: Reads::new(self.records.as_mut(), &parts.records),
             s: &mut self.scratch,

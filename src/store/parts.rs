@@ -115,6 +115,12 @@ impl Parts {
         })
     }
 
+    /// The centroid of a list, rotated.
+    pub(crate) fn centroid(&self, list: u32) -> &[f32] {
+        let p = self.shape.padded_dim;
+        &self.centroids[list as usize * p..(list as usize + 1) * p]
+    }
+
     /// The positions of a list.
     pub(crate) fn list(&self, list: u32) -> std::ops::Range<u64> {
         self.offsets[list as usize]..self.offsets[list as usize + 1]
