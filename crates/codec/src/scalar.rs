@@ -11,16 +11,13 @@
 //! <Rq, r^> = sum low_j q_j + sum u_j (step_j q_j)
 //! ```
 //!
-//! The build knows the error `e = r^ - r` and takes out of the distance what does not depend on the
-//! query. What is left is linear in the distance still to be estimated, so that a duplicate of the
-//! query is at 0 whatever the rounding:
+//! The build knows `r`, so everything but `<r, y>` is exact: of the rounding `e = r^ - r` only
+//! `<e, y>` is left in the distance. (Taking `|r^ - y|²` for the distance adds `|e|²`, and taking it
+//! out again leaves `2 <e, r>`, which is not small at 4 bits: clipping makes `e` lean against `r`.)
 //!
 //! ```text
-//! L2   |r^ - y|² - |e|²         = add + Y² - 2 <Rq, r^>       add = |r^|² - |e|² + 2 <Rc, r^>
-//!                                                                 = 2 <r^, r + Rc> - N²
-//!      error                    2 <e, r - y>
-//! IP   -<q, c> - <y, r^> - <Rc, r> = add - <q, c> - <Rq, r^>  add = <Rc, e>
-//!      error                    -<e, y>
+//! L2    N² + Y² - 2 <r^, y>           = add + Y² - 2 <Rq, r^>        add = N² + 2 <Rc, r^>
+//! IP    -<q, c> - <Rc, r> - <r^, y>   = add - <q, c> - <Rq, r^>      add = <Rc, r^ - r>
 //! ```
 
 use crate::metric::Metric;
@@ -138,13 +135,9 @@ impl ScalarEncoder {
     }
 
     fn add(&self, r: &[f32], c: &[f32]) -> f32 {
-        let decoded = &self.decoded;
-        let with_centre = sum_pairs(decoded, c, |d, c| d * c);
+        let with_centre = sum_pairs(&self.decoded, c, |d, c| d * c);
         let add = match self.shape.metric {
-            Metric::L2 => {
-                let with_residual = sum_pairs(decoded, r, |d, r| d * r);
-                2.0 * (with_residual + with_centre) - sum_each(r, |r| r * r)
-            }
+            Metric::L2 => sum_each(r, |r| r * r) + 2.0 * with_centre,
             Metric::Ip => with_centre - sum_pairs(c, r, |c, r| c * r),
         };
         add as f32
