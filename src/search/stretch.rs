@@ -66,6 +66,6 @@ mod tests {
     #[test]
     fn a_centroid_that_points_away_stretches_within_reason() {
         let s = factor(1.0, 1.0, -0.5);
-        assert!(s >= MOST && s <= 2.0 * MOST);
+        assert!((MOST..=2.0 * MOST).contains(&s));
     }
 }
