@@ -157,6 +157,24 @@ impl Default for BuildOptions {
     }
 }
 
+impl BuildOptions {
+    /// The paper's configuration (§5.1) for a base of `rows` rows: its own bound, `split` records
+    /// of 9 bits, lists of 1024 rows on average, coarse quantizer IRQ. Rotation, order within lists
+    /// and gamma of IRQ are the paper's in every build.
+    #[must_use]
+    pub fn paper(rows: u64) -> Self {
+        Self {
+            nlist: Some((rows / 1024).clamp(1, u64::from(u32::MAX)) as usize),
+            bits: 9,
+            record: RecordKind::Split,
+            prefix: Prefix::Full,
+            coarse: CoarseKind::Irq,
+            bound: Bound::Paper,
+            ..Self::default()
+        }
+    }
+}
+
 /// The number of threads the machine offers, at least 1.
 #[must_use]
 pub fn available_threads() -> usize {
@@ -248,6 +266,25 @@ impl Default for SearchOptions {
             threshold: Threshold::Seeded,
             table_bits: TableBits::Auto,
             deterministic: false,
+        }
+    }
+}
+
+impl SearchOptions {
+    /// The paper's configuration (§5.1): the threshold starts from +infinity, tables have 16 bits,
+    /// the drain reads below the 0.4-quantile, and 16 reads are in flight for each query up to 16
+    /// threads, 8 above.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self {
+            alpha: 0.4,
+            inflight: None,
+            epsilon: 1.9,
+            pipeline: Pipeline::Full,
+            threshold: Threshold::Paper,
+            table_bits: TableBits::Sixteen,
+            deterministic: false,
+            ..Self::default()
         }
     }
 }

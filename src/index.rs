@@ -99,6 +99,10 @@ impl Index {
         &self.parts.records.file
     }
 
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
     /// Values in a row.
     #[must_use]
     pub fn dim(&self) -> usize {

@@ -4,11 +4,12 @@ mod workbench;
 use serde_json::Value;
 use workbench::{Rows, Workbench, npy};
 
-const NAMES: &str = "n dim metric record prefix_dims bits nlist k threads nprobe alpha epsilon \
-    inflight pipeline threshold coarse io_backend direct recall qps mean_ms p50_ms p95_ms p99_ms \
-    pages_per_query bytes_per_query issued dropped wasted survivors reranked lists_probed \
-    codes_scanned drain_share resident_bytes ssd_bytes kernels table_bits mean_inflight \
-    completed_in_scan route_ms scan_ms drain_ms wait_share target_recall ceiling_reads_per_s";
+const NAMES: &str = "run_id system dataset metric n dim k threads nprobe recall qps qps_min qps_max \
+    mean_ms p50_ms p95_ms p99_ms pages_per_query bytes_per_query record prefix_dims bits nlist \
+    alpha epsilon inflight pipeline threshold coarse io_backend direct issued dropped wasted \
+    survivors reranked lists_probed codes_scanned drain_share resident_bytes ssd_bytes kernels \
+    table_bits mean_inflight completed_in_scan route_ms scan_ms drain_ms wait_share \
+    target_recall ceiling_reads_per_s read_share";
 
 /// A folder with `b.fbin`, `q.fbin`, `gt.bin` of k 20 and an index `i` of 16 lists.
 fn measured() -> Workbench {
@@ -38,6 +39,11 @@ fn a_row_has_every_name_and_the_csv_has_the_same() {
     assert_eq!(lines[0], names.join(","));
     assert_eq!(lines.len(), 2);
     assert!(number(row, "ceiling_reads_per_s") > 0.0);
+    let reads = number(row, "pages_per_query") * number(row, "qps");
+    let share = number(row, "read_share") * number(row, "ceiling_reads_per_s");
+    assert!((reads / share - 1.0).abs() < 1e-6, "{row}");
+    assert!(number(row, "qps_min") <= number(row, "qps"));
+    assert!(number(row, "qps") <= number(row, "qps_max"));
     assert_eq!(number(row, "bytes_per_query"), number(row, "pages_per_query") * 4096.0);
 }
 
@@ -80,6 +86,52 @@ fn a_recall_out_of_reach_is_said() {
     let run = bench.run("bench rough q.fbin gt.bin --recall 1 --rounds 1 --no-probe --json").ok();
     assert!(run.stderr.contains("out of reach"), "{}", run.stderr);
     assert_eq!(run.json()[0]["nprobe"], 16);
+}
+
+#[test]
+fn a_sweep_crosses_its_lists_over_indexes_and_goes_on_where_it_stopped() {
+    let bench = measured();
+    bench.run("build b.fbin --out rough --nlist 16 --bits 3").ok();
+    let sweep = "index = [\"rough\"]\nk = [1, 10]\nrecall = [0.5, 0.9]\n\
+                 threshold = [\"seeded\", \"paper\"]\npipeline = [\"full\", \"overlapped\"]\n";
+    bench.write("sweep.toml", sweep.as_bytes());
+    let line = "bench i q.fbin gt.bin --sweep sweep.toml --k 10 --threads 1 --rounds 1 --no-probe \
+                --jsonl rows.jsonl --json";
+    let first = bench.run(line).ok().json();
+    assert_eq!(first.len(), 2 * 2 * 2 * 2);
+    assert!(first.iter().all(|row| row["k"] == 10));
+    assert_eq!(first.iter().filter(|row| row["bits"] == 3).count(), 8);
+
+    let whole = String::from_utf8(bench.read("rows.jsonl")).unwrap_or_default();
+    let lines: Vec<&str> = whole.lines().collect();
+    assert_eq!(lines.len(), first.len());
+    // The last row was being written when the run stopped; the first holds a sign of its own.
+    let marked = lines[0].replacen("\"recall\":", "\"recall\":7", 1);
+    let cut = &lines[lines.len() - 1][..50];
+    let rest = lines[1..lines.len() - 1].join("\n");
+    bench.write("rows.jsonl", format!("{marked}\n{rest}\n{cut}").as_bytes());
+    let second = bench.run(line).ok().json();
+    assert!(number(&second[0], "recall") > 7.0);
+    assert_eq!(second[1], first[1]);
+    assert_eq!(second.len(), first.len());
+    let whole = String::from_utf8(bench.read("rows.jsonl")).unwrap_or_default();
+    assert_eq!(whole.lines().count(), first.len());
+    assert!(whole.ends_with('\n'));
+}
+
+#[test]
+fn a_sweep_that_makes_no_sense_is_refused() {
+    let bench = measured();
+    for (text, word) in
+        [("q = [1]", "unknown field"), ("k = [0]", "at least 1"), ("recall = [2.0]", "recall")]
+    {
+        bench.write("s.toml", text.as_bytes());
+        let run = bench.run("bench i q.fbin gt.bin --sweep s.toml");
+        assert!(run.code != 0 && run.stderr.contains("s.toml"), "{}", run.stderr);
+        assert!(run.stderr.contains(word), "{}", run.stderr);
+    }
+    bench.write("rows.jsonl", b"{}\n");
+    bench.run("bench i q.fbin gt.bin --jsonl rows.jsonl").fails(1, &["rows.jsonl line 1"]);
 }
 
 #[test]

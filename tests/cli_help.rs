@@ -24,6 +24,7 @@ const COMMANDS: [(&str, &[&str]); 9] = [
         "build",
         &[
             "--out",
+            "--preset",
             "--metric",
             "--nlist",
             "--bits",
@@ -80,6 +81,10 @@ const COMMANDS: [(&str, &[&str]); 9] = [
             "--warmup",
             "--no-probe",
             "--ids",
+            "--preset",
+            "--sweep",
+            "--jsonl",
+            "--paper",
         ],
     ),
     ("info", &["--io-backend", "--direct"]),

@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rabitq_ssd::dataset::GroundTruth;
-use rabitq_ssd::evaluate::{BenchRow, OperatingPoint, Repeat, Setting, Trial, Truth};
-use rabitq_ssd::{Backend, Index, IndexInfo, Pipeline, Progress, SearchOptions};
+use rabitq_ssd::evaluate::{BenchRow, OperatingPoint, RecallCurve, Repeat, Setting, Trial, Truth};
+use rabitq_ssd::{Backend, Index, IndexInfo, Pipeline, Progress};
 
 use super::console::Console;
 use super::failure::usage;
 use super::options::{self, SearchArgs, at_least_1, share};
 use super::progress::Reporter;
+use super::rows::{self, Journal, NamedRow};
 use super::search::machine;
 use super::size::grouped;
+use super::sweep::Sweep;
 use super::table::{Grid, Pairs};
 use super::vectors::Queries;
-use super::{csv, ids};
+use super::{csv, ids, paper};
 
 /// Measure recall, throughput, latency and reads against ground truth
 ///
@@ -27,15 +29,18 @@ use super::{csv, ids};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Directory of the index
-    index: PathBuf,
+    #[arg(required_unless_present = "paper")]
+    index: Option<PathBuf>,
     /// Vector file of the queries
-    queries: PathBuf,
+    #[arg(value_name = "QUERIES", required_unless_present = "paper")]
+    query_file: Option<PathBuf>,
     /// Ground truth of these queries, as `groundtruth` writes it (or .ivecs)
-    #[arg(value_name = "GT")]
-    truth: PathBuf,
+    #[arg(value_name = "GT", required_unless_present = "paper")]
+    truth: Option<PathBuf>,
     /// Neighbours wanted; one or several, comma separated, up to the k of the ground truth
+    /// [default: 10]
     #[arg(long, value_name = "K,...", value_delimiter = ',', value_parser = at_least_1,
-          default_values_t = [SearchOptions::default().k], allow_negative_numbers = true)]
+          allow_negative_numbers = true)]
     k: Vec<usize>,
     /// Lists to visit; one or several [default: 32]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = at_least_1,
@@ -56,13 +61,17 @@ pub(crate) struct Args {
           allow_negative_numbers = true)]
     inflight: Vec<usize>,
     /// How reads are issued: naive, coalesced, overlapped, scheduled, full, fifo; one or several
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',',
-          default_values_t = [Pipeline::Full])]
+    /// [default: full]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pipeline: Vec<Pipeline>,
     /// Threads the queries are spread over; one or several [default: all]
     #[arg(long, value_name = "T,...", value_delimiter = ',', value_parser = at_least_1,
           allow_negative_numbers = true)]
     threads: Vec<usize>,
+    /// Take lists from a TOML file where none is given here: k, nprobe or recall, threads, alpha,
+    /// inflight, pipeline, threshold, and further indexes. Example: k = [10, 100]
+    #[arg(long, value_name = "FILE")]
+    sweep: Option<PathBuf>,
     #[command(flatten)]
     search: SearchArgs,
     /// Times all queries are searched
@@ -75,131 +84,193 @@ pub(crate) struct Args {
     /// Do not measure the random-read ceiling of the disk first
     #[arg(long, help_heading = "Measurement")]
     no_probe: bool,
+    /// Append every row to this file as a line of JSON as soon as it is measured; rows it already
+    /// holds are not measured again
+    #[arg(long, value_name = "FILE", help_heading = "Input and output")]
+    jsonl: Option<PathBuf>,
     /// Also write the rows to a CSV file, with the names of --json
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
     csv: Option<PathBuf>,
     /// The external ids the index was built with: ground truth holds row numbers
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
     ids: Option<PathBuf>,
+    #[command(flatten)]
+    experiments: paper::PaperArgs,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   rabitq-ssd bench my.index queries.fbin gt.bin --nprobe 8,16,32,64 --threads 1,2
   rabitq-ssd bench my.index queries.fbin gt.bin --recall 0.9,0.95,0.99 --csv rows.csv
-  rabitq-ssd bench my.index queries.fbin gt.bin --pipeline naive,full --k 10,100 --json";
+  rabitq-ssd bench my.index queries.fbin gt.bin --pipeline naive,full --k 10,100 --json
+  rabitq-ssd bench my.index queries.fbin gt.bin --sweep sweep.toml --jsonl rows.jsonl
+  rabitq-ssd bench --paper --base base.fbin --queries queries.fbin --groundtruth gt.bin --dir out";
 
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
-    let mut settings = args.settings()?;
-    let index = Index::open(&args.index, &args.search.open())?;
-    let info = index.info();
-    if args.nprobe.is_empty() {
-        settings.iter_mut().for_each(|s| s.options.nprobe = s.options.nprobe.min(info.nlist));
+    if args.experiments.paper {
+        return paper::run(&args.experiments, &args.threads, args.search.open(), console);
     }
-    let queries = Queries::read(&args.queries, info.dim, &args.index, None)?;
-    let truth = args.truth(&info, &queries, console)?;
-    for warning in settings.iter().flat_map(|setting| index.warnings(&setting.options)) {
-        console.warn(warning);
+    let (Some(index), Some(queries), Some(truth)) = (&args.index, &args.query_file, &args.truth)
+    else {
+        return Err(usage("INDEX, QUERIES and GT are needed"));
+    };
+    let sweep = args.sweep()?;
+    let mut run = Run {
+        args,
+        console,
+        sweep: &sweep,
+        queries,
+        truth,
+        journal: Journal::open(args.jsonl.as_deref())?,
+        rows: Vec::new(),
+    };
+    for index in std::iter::once(index).chain(&sweep.index) {
+        run.index(index)?;
     }
-    let trial = Trial::new(&index, &info, &queries.values, &truth);
-    let reporter = Reporter::new(console);
-    reporter.update("bench", 0, args.rows(&settings));
-    let ceiling = if args.no_probe { None } else { read_ceiling(&index, &info)? };
-    let mut rows = Vec::new();
-    for setting in &settings {
-        for mut row in args.measure(&trial, setting, console, &reporter)? {
-            row.ceiling_reads_per_s = ceiling;
-            console.object(&row)?;
-            rows.push(row);
-            reporter.update("bench", rows.len() as u64, args.rows(&settings));
-        }
-    }
-    drop(reporter);
     if let Some(path) = &args.csv {
-        csv::write(path, &rows)?;
+        csv::write(path, &run.rows)?;
     }
-    let header = header(&info, queries.n, args.rounds, ceiling);
-    console.text(format_args!("{header}\n\n{}", grid(&rows)))?;
     Ok(())
 }
 
-impl Args {
-    /// Every combination of the lists; nprobe changes fastest.
-    fn settings(&self) -> anyhow::Result<Vec<Setting>> {
-        let mut all = vec![options::Setting {
-            k: 0,
-            nprobe: None,
-            alpha: None,
-            inflight: None,
-            pipeline: Pipeline::Full,
-            threads: None,
-        }];
-        all = cross(all, &self.k, |setting, &k| setting.k = k);
-        all = cross(all, &self.threads, |setting, &threads| setting.threads = Some(threads));
-        all = cross(all, &self.pipeline, |setting, &pipeline| setting.pipeline = pipeline);
-        all = cross(all, &self.inflight, |setting, &reads| setting.inflight = Some(reads));
-        all = cross(all, &self.alpha, |setting, &alpha| setting.alpha = Some(alpha));
-        all = cross(all, &self.nprobe, |setting, &nprobe| setting.nprobe = Some(nprobe));
-        all.iter()
-            .map(|setting| {
-                let options = self.search.options(setting)?;
-                Ok(Setting { options, threads: setting.threads() })
-            })
-            .collect()
-    }
+/// One call of `bench`, index after index.
+struct Run<'a> {
+    args: &'a Args,
+    console: &'a Console,
+    sweep: &'a Sweep,
+    queries: &'a Path,
+    truth: &'a Path,
+    journal: Journal,
+    rows: Vec<NamedRow>,
+}
 
-    /// Rows there will be.
-    fn rows(&self, settings: &[Setting]) -> u64 {
-        (settings.len() * self.recall.len().max(1)) as u64
-    }
-
-    fn measure(
-        &self,
-        trial: &Trial<'_>,
-        setting: &Setting,
-        console: &Console,
-        reporter: &Reporter,
-    ) -> anyhow::Result<Vec<BenchRow>> {
-        let repeat = Repeat { rounds: self.rounds, warmup: self.warmup };
-        if self.recall.is_empty() {
-            return Ok(vec![trial.measure(setting, repeat)?]);
+impl Run<'_> {
+    /// Measure every setting on one index.
+    fn index(&mut self, path: &Path) -> anyhow::Result<()> {
+        let (args, console) = (self.args, self.console);
+        let mut settings = args.settings(self.sweep)?;
+        let index = Index::open(path, &args.search.open())?;
+        let info = index.info();
+        if self.sweep.nprobe.is_empty() {
+            settings.iter_mut().for_each(|s| s.options.nprobe = s.options.nprobe.min(info.nlist));
         }
-        let mut rows = Vec::new();
-        for &target in &self.recall {
-            let point = trial.operating_point(target, setting, repeat)?;
-            if let OperatingPoint::OutOfReach(row) = &point {
-                reporter.pause();
-                console.warn(format_args!(
-                    "recall {target} is out of reach: all {} lists give {:.4}; try a larger \
-                     --epsilon, --alpha 1 or more bits",
-                    row.nprobe, row.recall
-                ));
+        let queries = Queries::read(self.queries, info.dim, path, None)?;
+        let truth = args.truth(self, &info, &queries)?;
+        for warning in settings.iter().flat_map(|setting| index.warnings(&setting.options)) {
+            console.warn(warning);
+        }
+        let trial = Trial::new(&index, &info, &queries.values, &truth);
+        let reporter = Reporter::new(console);
+        let total = (settings.len() * self.sweep.recall.len().max(1)) as u64;
+        reporter.update("bench", 0, total);
+        let ceiling = if args.no_probe { None } else { read_ceiling(&index, &info)? };
+        let first = self.rows.len();
+        for setting in &settings {
+            let mut curve = RecallCurve::default();
+            for target in self.targets() {
+                let row =
+                    self.row(&trial, &info, setting, target, &mut curve, ceiling, &reporter)?;
+                console.object(&row)?;
+                self.rows.push(row);
+                reporter.update("bench", (self.rows.len() - first) as u64, total);
             }
-            rows.push(point.into_row());
         }
-        Ok(rows)
+        drop(reporter);
+        let header = header(&info, queries.n, args.rounds, ceiling);
+        let rows: Vec<BenchRow> =
+            self.rows[first..].iter().map(|named| named.row.clone()).collect();
+        console.text(format_args!("{header}\n\n{}", grid(&rows)))?;
+        Ok(())
     }
 
-    fn truth(
-        &self,
+    /// The recalls nprobe is searched for, or none.
+    fn targets(&self) -> Vec<Option<f64>> {
+        match self.sweep.recall.as_slice() {
+            [] => vec![None],
+            targets => targets.iter().copied().map(Some).collect(),
+        }
+    }
+
+    /// One row, measured now or in an earlier run.
+    #[allow(clippy::too_many_arguments)]
+    fn row(
+        &mut self,
+        trial: &Trial<'_>,
         info: &IndexInfo,
-        queries: &Queries,
-        console: &Console,
-    ) -> anyhow::Result<Truth> {
-        let file = self.truth.display();
-        let mut truth = GroundTruth::read(&self.truth)?;
+        setting: &Setting,
+        target: Option<f64>,
+        curve: &mut RecallCurve,
+        ceiling: Option<f64>,
+        reporter: &Reporter,
+    ) -> anyhow::Result<NamedRow> {
+        let dataset = self.queries.file_stem().unwrap_or_default().to_string_lossy();
+        let id = rows::run_id(info, &dataset, setting, target, self.args.rounds);
+        if let Some(row) = self.journal.find(&id) {
+            return Ok(row.clone());
+        }
+        let repeat = Repeat { rounds: self.args.rounds, warmup: self.args.warmup };
+        let row = match target {
+            None => trial.measure(setting, repeat)?,
+            Some(target) => {
+                let point = trial.operating_point(target, setting, curve, repeat)?;
+                if let OperatingPoint::OutOfReach(row) = &point {
+                    reporter.pause();
+                    self.console.warn(format_args!(
+                        "recall {target} is out of reach: all {} lists give {:.4}; try a larger \
+                         --epsilon, --alpha 1 or more bits",
+                        row.nprobe, row.recall
+                    ));
+                }
+                point.into_row()
+            }
+        };
+        let row = NamedRow::new(id, dataset.into_owned(), row.under_ceiling(ceiling));
+        self.journal.add(&row)?;
+        Ok(row)
+    }
+}
+
+impl Args {
+    /// The lists of the command line, and those of the file where there are none.
+    fn sweep(&self) -> anyhow::Result<Sweep> {
+        let given = Sweep {
+            index: Vec::new(),
+            k: self.k.clone(),
+            nprobe: self.nprobe.clone(),
+            recall: self.recall.clone(),
+            threads: self.threads.clone(),
+            alpha: self.alpha.clone(),
+            inflight: self.inflight.clone(),
+            pipeline: self.pipeline.clone(),
+            threshold: Vec::new(),
+        };
+        let file = self.sweep.as_deref().map(Sweep::read).transpose()?;
+        Ok(given.or(file.unwrap_or_default()))
+    }
+
+    fn settings(&self, sweep: &Sweep) -> anyhow::Result<Vec<Setting>> {
+        let resolve = |setting: options::Setting| {
+            let options = self.search.options(&setting)?;
+            Ok(Setting { options, threads: setting.threads() })
+        };
+        sweep.settings().into_iter().map(resolve).collect()
+    }
+
+    fn truth(&self, run: &Run<'_>, info: &IndexInfo, queries: &Queries) -> anyhow::Result<Truth> {
+        let file = run.truth.display();
+        let mut truth = GroundTruth::read(run.truth)?;
         if truth.queries != queries.n {
             anyhow::bail!(
                 "{file} is ground truth of {} queries, {} holds {}",
                 truth.queries,
-                self.queries.display(),
+                run.queries.display(),
                 queries.n
             );
         }
         if queries.n == 0 {
-            anyhow::bail!("{} holds no queries", self.queries.display());
+            anyhow::bail!("{} holds no queries", run.queries.display());
         }
-        if let Some(k) = self.k.iter().find(|&&k| k > truth.k) {
+        if let Some(k) = run.sweep.k.iter().find(|&&k| k > truth.k) {
             return Err(usage(format!(
                 "--k {k} is beyond the ground truth, which holds {} neighbours of each query: \
                  run `groundtruth --k {k}`",
@@ -208,34 +279,14 @@ impl Args {
         }
         match &self.ids {
             Some(path) => rename_rows(&mut truth, path)?,
-            None if info.external_ids => console.warn(format_args!(
+            None if info.external_ids => run.console.warn(format_args!(
                 "the index returns external ids: without --ids, {file} must hold those as well"
             )),
-            None => check_rows(&truth, info, &self.truth)?,
+            None => check_rows(&truth, info, run.truth)?,
         }
         Truth::new(truth.k, info.metric, truth.ids, truth.distances)
             .map_err(|error| anyhow::anyhow!("{file}: {error}"))
     }
-}
-
-/// Every setting with every value; an empty list leaves the default.
-fn cross<T>(
-    settings: Vec<options::Setting>,
-    values: &[T],
-    set: impl Fn(&mut options::Setting, &T),
-) -> Vec<options::Setting> {
-    if values.is_empty() {
-        return settings;
-    }
-    let mut all = Vec::with_capacity(settings.len() * values.len());
-    for setting in settings {
-        for value in values {
-            let mut setting = setting;
-            set(&mut setting, value);
-            all.push(setting);
-        }
-    }
-    all
 }
 
 /// Row numbers that the base of the index does not have come from another base.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::console::Console;
 use super::next;
-use super::options::{at_least_1, threads};
+use super::options::{Preset, at_least_1, threads};
 use super::progress::Reporter;
 use super::size::{Size, grouped};
 use super::table::Pairs;
@@ -31,6 +31,10 @@ pub(crate) struct Args {
     /// Directory of the index
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// What options that are not given stand for: default, or paper (the paper's index: its own
+    /// bound, split records of 9 bits, vectors / 1024 lists found by irq)
+    #[arg(long, value_name = "default|paper", default_value_t = Preset::Default)]
+    preset: Preset,
     /// l2 (squared Euclidean), ip (inner product) or cosine
     #[arg(long, value_name = "l2|ip|cosine", default_value_t = Metric::L2)]
     metric: Metric,
@@ -38,13 +42,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true)]
     nlist: Option<usize>,
     /// Bits per dimension of split records, 2 to 9: more bits, better re-ranking, larger records
-    #[arg(long, value_name = "B", default_value_t = 9,
-          value_parser = clap::value_parser!(u32).range(2..=9), allow_negative_numbers = true)]
-    bits: u32,
+    /// [default: 9]
+    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(2..=9),
+          allow_negative_numbers = true)]
+    bits: Option<u32>,
     /// What a record on disk holds: split (codes), f32 or u8 (the raw vector, exact re-ranking),
-    /// sq8 or sq4 (each dim rounded to 8 or 4 bits, for comparison)
-    #[arg(long, value_name = "split|f32|u8|sq8|sq4", default_value_t = RecordKind::Split)]
-    record: RecordKind,
+    /// sq8 or sq4 (each dim rounded to 8 or 4 bits, for comparison) [default: split]
+    #[arg(long, value_name = "split|f32|u8|sq8|sq4")]
+    record: Option<RecordKind>,
     /// Sign bits of each vector kept in RAM, a multiple of 64
     /// [default: all dims, rounded up to a multiple of 64]
     #[arg(long, value_name = "M", value_parser = at_least_1, conflicts_with = "memory",
@@ -55,11 +60,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     memory: Option<Size>,
     /// How the lists near a query are found: auto, irq (codes), hnsw (graph) or flat (all, exactly)
-    #[arg(long, value_name = "NAME", default_value_t = CoarseKind::Auto)]
-    coarse: CoarseKind,
-    /// Error bound of the codes: per-vector, or paper (one width for all)
-    #[arg(long, value_name = "per-vector|paper", default_value_t = Bound::PerVector)]
-    bound: Bound,
+    /// [default: auto]
+    #[arg(long, value_name = "NAME")]
+    coarse: Option<CoarseKind>,
+    /// Error bound of the codes: per-vector, or paper (one width for all) [default: per-vector]
+    #[arg(long, value_name = "per-vector|paper")]
+    bound: Option<Bound>,
     /// Seed of the rotation, the sample and the clustering
     #[arg(long, value_name = "S", default_value_t = 42)]
     seed: u64,
@@ -87,7 +93,7 @@ Examples:
 
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let base = vectors::open(&args.base)?;
-    let options = args.options()?;
+    let options = args.options(base.n())?;
     let plan = BuildPlan::new(&base, &options)?;
     console.object(&Event { event: "plan", body: &plan })?;
     console.text(format_args!("plan\n{}\n", describe(&plan, &options, base.dtype())))?;
@@ -106,20 +112,22 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 }
 
 impl Args {
-    fn options(&self) -> anyhow::Result<BuildOptions> {
+    /// The options given, and the preset's for a base of `rows` rows where none was.
+    fn options(&self, rows: u64) -> anyhow::Result<BuildOptions> {
+        let preset = self.preset.build(rows);
         let prefix = match (self.prefix_dims, self.memory) {
             (Some(dims), _) => Prefix::Dims(dims),
             (None, Some(memory)) => Prefix::Memory(memory.0),
-            (None, None) => Prefix::Full,
+            (None, None) => preset.prefix,
         };
         Ok(BuildOptions {
             metric: self.metric,
-            nlist: self.nlist,
-            bits: self.bits,
-            record: self.record,
+            nlist: self.nlist.or(preset.nlist),
+            bits: self.bits.unwrap_or(preset.bits),
+            record: self.record.unwrap_or(preset.record),
             prefix,
-            coarse: self.coarse,
-            bound: self.bound,
+            coarse: self.coarse.unwrap_or(preset.coarse),
+            bound: self.bound.unwrap_or(preset.bound),
             seed: self.seed,
             threads: threads(self.threads),
             ids: self.ids.as_deref().map(ids::read).transpose()?,

@@ -16,11 +16,14 @@ mod build;
 mod groundtruth;
 mod search;
 mod bench;
+mod paper;
 mod info;
 mod verify;
 mod convert;
 
 mod options;
+mod sweep;
+mod rows;
 mod vectors;
 mod ids;
 mod csv;
@@ -73,7 +76,7 @@ enum Command {
     Build(build::Args),
     Groundtruth(groundtruth::Args),
     Search(search::Args),
-    Bench(bench::Args),
+    Bench(Box<bench::Args>),
     Info(info::Args),
     Verify(verify::Args),
     Convert(convert::Args),

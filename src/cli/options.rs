@@ -1,16 +1,18 @@
 //! Options that several commands share, and how single values are read.
 
+use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use clap::Args;
 use rabitq_ssd::{
-    Backend, Direct, OpenOptions, Pipeline, SearchOptions, TableBits, Threshold, available_threads,
+    Backend, BuildOptions, Direct, OpenOptions, Pipeline, SearchOptions, TableBits, Threshold,
+    available_threads,
 };
 
 use super::failure::usage;
 
 /// The part of a search's options that `search` takes once and `bench` crosses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Setting {
     pub(crate) k: usize,
     pub(crate) nprobe: Option<usize>,
@@ -18,6 +20,8 @@ pub(crate) struct Setting {
     pub(crate) inflight: Option<usize>,
     pub(crate) pipeline: Pipeline,
     pub(crate) threads: Option<usize>,
+    /// Instead of the one that holds for all settings.
+    pub(crate) threshold: Option<Threshold>,
 }
 
 impl Setting {
@@ -27,22 +31,73 @@ impl Setting {
     }
 }
 
+/// What options stand for that are not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preset {
+    /// The library's defaults.
+    Default,
+    /// The configuration of the paper (§5.1).
+    Paper,
+}
+
+impl Preset {
+    /// Options of a build of a base of `rows` rows.
+    pub(crate) fn build(self, rows: u64) -> BuildOptions {
+        match self {
+            Self::Default => BuildOptions::default(),
+            Self::Paper => BuildOptions::paper(rows),
+        }
+    }
+
+    /// Options of a search.
+    pub(crate) fn search(self) -> SearchOptions {
+        match self {
+            Self::Default => SearchOptions::default(),
+            Self::Paper => SearchOptions::paper(),
+        }
+    }
+}
+
+impl Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Default => "default",
+            Self::Paper => "paper",
+        })
+    }
+}
+
+impl FromStr for Preset {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "default" => Ok(Self::Default),
+            "paper" => Ok(Self::Paper),
+            other => Err(format!("unknown preset {other:?}: expected one of default, paper")),
+        }
+    }
+}
+
 /// Options of every search, the same in `search` and `bench`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
+    /// What options that are not given stand for: default, or paper (the paper's search: threshold
+    /// paper, 16-bit tables, alpha 0.4, 16 reads in flight up to 16 threads and 8 above)
+    #[arg(long, value_name = "default|paper", default_value_t = Preset::Default)]
+    preset: Preset,
     /// Width of the lower bounds in standard deviations: larger reads more and misses less.
-    /// 1.9 misses 2.87 % of the vectors below the threshold, 4 practically none
-    #[arg(long, value_name = "E", default_value_t = SearchOptions::default().epsilon,
-          value_parser = epsilon, allow_negative_numbers = true)]
-    epsilon: f32,
+    /// 1.9 misses 2.87 % of the vectors below the threshold, 4 practically none [default: 1.9]
+    #[arg(long, value_name = "E", value_parser = epsilon, allow_negative_numbers = true)]
+    epsilon: Option<f32>,
     /// Where pruning starts: seeded (from the k-th smallest upper bound of the codes in RAM) or
-    /// paper (from +infinity, until k records came back)
-    #[arg(long, value_name = "NAME", default_value_t = Threshold::Seeded)]
-    threshold: Threshold,
-    /// Bits of the lookup tables: auto, 8 (faster, wider bounds) or 16
-    #[arg(long, value_name = "auto|8|16", default_value_t = TableBits::Auto)]
-    table_bits: TableBits,
+    /// paper (from +infinity, until k records came back) [default: seeded]
+    #[arg(long, value_name = "NAME")]
+    threshold: Option<Threshold>,
+    /// Bits of the lookup tables: auto, 8 (faster, wider bounds) or 16 [default: auto]
+    #[arg(long, value_name = "auto|8|16")]
+    table_bits: Option<TableBits>,
     /// The same ids and scores on every run, whatever the timing of reads; implies --alpha 1
     #[arg(long)]
     deterministic: bool,
@@ -76,7 +131,7 @@ impl SearchArgs {
 
     /// The options of one search; refuses an alpha that `--deterministic` contradicts.
     pub(crate) fn options(&self, setting: &Setting) -> anyhow::Result<SearchOptions> {
-        let default = SearchOptions::default();
+        let default = self.preset.search();
         let alpha = match (self.deterministic, setting.alpha) {
             (true, Some(alpha)) if alpha != 1.0 => {
                 return Err(usage(format!(
@@ -92,10 +147,10 @@ impl SearchArgs {
             nprobe: setting.nprobe.unwrap_or(default.nprobe),
             alpha,
             inflight: setting.inflight,
-            epsilon: self.epsilon,
+            epsilon: self.epsilon.unwrap_or(default.epsilon),
             pipeline: setting.pipeline,
-            threshold: self.threshold,
-            table_bits: self.table_bits,
+            threshold: setting.threshold.or(self.threshold).unwrap_or(default.threshold),
+            table_bits: self.table_bits.unwrap_or(default.table_bits),
             deterministic: self.deterministic,
         })
     }

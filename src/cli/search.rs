@@ -75,6 +75,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         inflight: args.inflight,
         pipeline: args.pipeline,
         threads: args.threads,
+        threshold: None,
     };
     let mut options = args.search.options(&setting)?;
     let index = Index::open(&args.index, &args.search.open())?;

@@ -6,6 +6,9 @@
 //! Truth ── recall.rs ───────────┤
 //! Trial::measure ── run.rs ─────┼─ BenchRow: one setting, measured
 //! Trial::operating_point ───────┘  (operating_point.rs: the least nprobe that reaches a recall)
+//!
+//! Pair ── pairs.rs              what bounds make of a vector and a query (Appendix A.4, §4.4)
+//! Agreement ── agreement.rs     whether runs found the same (Appendix B)
 //! ```
 //! What the numbers of a [`BenchRow`] mean, for every harness that reads them:
 //! * recall@k is tie-aware: see [`Truth::recall`];
@@ -18,8 +21,12 @@ mod exact;
 mod recall;
 mod run;
 mod operating_point;
+mod pairs;
+mod agreement;
 
+pub use agreement::Agreement;
 pub use exact::{Exact, ground_truth};
-pub use operating_point::OperatingPoint;
+pub use operating_point::{OperatingPoint, RecallCurve};
+pub use pairs::{BoundKind, Pair, neighbour_pairs, synthetic_pairs};
 pub use recall::{Truth, TruthError};
 pub use run::{BenchRow, Repeat, Setting, Trial};

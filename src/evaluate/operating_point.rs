@@ -10,8 +10,24 @@
 //! ```
 //! The row that is reported has reached its target in the rounds it reports.
 
+use std::collections::BTreeMap;
+
 use super::{BenchRow, Repeat, Setting, Trial};
 use crate::SearchError;
+
+/// What is known of recall against nprobe, everything else fixed: targets asked for one after
+/// another share their measurements.
+#[derive(Clone, Debug, Default)]
+pub struct RecallCurve {
+    known: BTreeMap<usize, f64>,
+}
+
+impl RecallCurve {
+    /// Measured (nprobe, recall), by nprobe.
+    pub fn points(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        self.known.iter().map(|(&nprobe, &recall)| (nprobe, recall))
+    }
+}
 
 /// A setting found by its recall.
 #[derive(Clone, Debug)]
@@ -34,8 +50,29 @@ impl OperatingPoint {
 }
 
 impl Trial<'_> {
+    /// Find the least nprobe whose recall is at least `target`, if any is; `setting` gives
+    /// everything but nprobe, `curve` what is known of it.
+    ///
+    /// # Errors
+    /// The first query that fails.
+    pub fn least_nprobe(
+        &self,
+        target: f64,
+        setting: &Setting,
+        curve: &mut RecallCurve,
+    ) -> Result<Option<usize>, SearchError> {
+        least(self.nlist(), target, |nprobe| {
+            if let Some(&recall) = curve.known.get(&nprobe) {
+                return Ok(recall);
+            }
+            let recall = self.recall(&setting.at(nprobe))?;
+            curve.known.insert(nprobe, recall);
+            Ok(recall)
+        })
+    }
+
     /// Find and measure the least nprobe whose recall is at least `target`; `setting` gives
-    /// everything but nprobe.
+    /// everything but nprobe, `curve` what is known of it.
     ///
     /// # Errors
     /// The first query that fails.
@@ -43,17 +80,12 @@ impl Trial<'_> {
         &self,
         target: f64,
         setting: &Setting,
+        curve: &mut RecallCurve,
         repeat: Repeat,
     ) -> Result<OperatingPoint, SearchError> {
-        let at = |nprobe: usize| {
-            let mut setting = setting.clone();
-            setting.options.nprobe = nprobe;
-            setting
-        };
-        let mut nprobe =
-            least(self.nlist(), target, |nprobe| self.recall(&at(nprobe)))?.unwrap_or(self.nlist());
+        let mut nprobe = self.least_nprobe(target, setting, curve)?.unwrap_or(self.nlist());
         loop {
-            let mut row = self.measure(&at(nprobe), repeat)?;
+            let mut row = self.measure(&setting.at(nprobe), repeat)?;
             row.target_recall = Some(target);
             if row.recall >= target {
                 return Ok(OperatingPoint::Reached(row));

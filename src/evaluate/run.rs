@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Truth;
 use crate::{Index, IndexInfo, SearchError, SearchOptions, SearchResult, SearchStats};
@@ -25,6 +25,16 @@ pub struct Setting {
     pub threads: usize,
 }
 
+impl Setting {
+    /// The same with another nprobe.
+    #[must_use]
+    pub fn at(&self, nprobe: usize) -> Self {
+        let mut setting = self.clone();
+        setting.options.nprobe = nprobe;
+        setting
+    }
+}
+
 /// How often the queries are searched.
 #[derive(Clone, Copy, Debug)]
 pub struct Repeat {
@@ -35,14 +45,40 @@ pub struct Repeat {
 }
 
 /// One measured setting. Counters are means per query over all rounds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BenchRow {
+    /// Metric of the index.
+    pub metric: String,
     /// Vectors in the index.
     pub n: u64,
     /// Values per vector.
     pub dim: usize,
-    /// Metric of the index.
-    pub metric: String,
+    /// Neighbours asked for.
+    pub k: usize,
+    /// Search threads.
+    pub threads: usize,
+    /// Lists to visit.
+    pub nprobe: usize,
+    /// Mean tie-aware recall@k.
+    pub recall: f64,
+    /// Queries per second, all threads together: the median over the rounds.
+    pub qps: f64,
+    /// The slowest round.
+    pub qps_min: f64,
+    /// The fastest round.
+    pub qps_max: f64,
+    /// Mean latency of a query in milliseconds.
+    pub mean_ms: f64,
+    /// Median latency.
+    pub p50_ms: f64,
+    /// Latency that 95 of 100 queries kept within.
+    pub p95_ms: f64,
+    /// Latency that 99 of 100 queries kept within.
+    pub p99_ms: f64,
+    /// 4 KiB pages read.
+    pub pages_per_query: f64,
+    /// Bytes read.
+    pub bytes_per_query: f64,
     /// Record kind of the index.
     pub record: String,
     /// Sign bits of each vector in RAM.
@@ -51,12 +87,6 @@ pub struct BenchRow {
     pub bits: u32,
     /// Inverted lists.
     pub nlist: usize,
-    /// Neighbours asked for.
-    pub k: usize,
-    /// Search threads.
-    pub threads: usize,
-    /// Lists to visit.
-    pub nprobe: usize,
     /// Share of the results a page must beat in the drain.
     pub alpha: f32,
     /// Width of the bounds in standard deviations.
@@ -73,22 +103,6 @@ pub struct BenchRow {
     pub io_backend: String,
     /// Whether reads went around the page cache.
     pub direct: bool,
-    /// Mean tie-aware recall@k.
-    pub recall: f64,
-    /// Queries per second, all threads together: the median over the rounds.
-    pub qps: f64,
-    /// Mean latency of a query in milliseconds.
-    pub mean_ms: f64,
-    /// Median latency.
-    pub p50_ms: f64,
-    /// Latency that 95 of 100 queries kept within.
-    pub p95_ms: f64,
-    /// Latency that 99 of 100 queries kept within.
-    pub p99_ms: f64,
-    /// 4 KiB pages read.
-    pub pages_per_query: f64,
-    /// Bytes read.
-    pub bytes_per_query: f64,
     /// Reads issued.
     pub issued: f64,
     /// Page candidates discarded before they were read.
@@ -129,12 +143,25 @@ pub struct BenchRow {
     pub target_recall: Option<f64>,
     /// Random 4 KiB reads per second of this disk with 64 in flight from one thread, if measured.
     pub ceiling_reads_per_s: Option<f64>,
+    /// Share of that ceiling the searches read at: pages a query times QPS, over the ceiling.
+    pub read_share: Option<f64>,
+}
+
+impl BenchRow {
+    /// Note the random-read ceiling of the disk, and how much of it this row used.
+    #[must_use]
+    pub fn under_ceiling(mut self, reads_per_s: Option<f64>) -> Self {
+        self.ceiling_reads_per_s = reads_per_s;
+        self.read_share =
+            reads_per_s.filter(|&r| r > 0.0).map(|r| self.pages_per_query * self.qps / r);
+        self
+    }
 }
 
 /// What all rounds together came to.
 struct Outcome {
     recall: f64,
-    /// Wall time of each round.
+    /// Wall time of each round, ascending.
     walls: Vec<Duration>,
     /// Latencies of all queries of all rounds, ascending, in nanoseconds.
     latencies: Vec<u64>,
@@ -187,10 +214,19 @@ impl<'a> Trial<'a> {
         Ok(self.row(setting, &Outcome { recall, walls, latencies, sums }))
     }
 
+    /// Search all queries once: what each found, and the mean recall.
+    ///
+    /// # Errors
+    /// The first query that fails.
+    pub fn search(&self, setting: &Setting) -> Result<(Vec<SearchResult>, f64), SearchError> {
+        let (_, results) = self.round(setting)?;
+        let recall = self.mean_recall(setting.options.k, &results);
+        Ok((results, recall))
+    }
+
     /// Recall of one round, nothing else measured.
     pub(super) fn recall(&self, setting: &Setting) -> Result<f64, SearchError> {
-        let (_, results) = self.round(setting)?;
-        Ok(self.mean_recall(setting.options.k, &results))
+        self.search(setting).map(|(_, recall)| recall)
     }
 
     pub(super) fn nlist(&self) -> usize {
@@ -218,18 +254,30 @@ impl<'a> Trial<'a> {
         let count = outcome.latencies.len().max(1) as f64;
         let each = |sum: u64| sum as f64 / count;
         let each_ms = |sum: u64| each(sum) / 1e6;
-        let wall = outcome.walls[outcome.walls.len() / 2].as_secs_f64();
+        let qps = |wall: Option<&Duration>| {
+            self.truth.queries() as f64 / wall.map_or(1e-9, |w| w.as_secs_f64().max(1e-9))
+        };
         BenchRow {
+            metric: info.metric.to_string(),
             n: info.n,
             dim: info.dim,
-            metric: info.metric.to_string(),
+            k: options.k,
+            threads: setting.threads,
+            nprobe: options.nprobe,
+            recall: outcome.recall,
+            qps: qps(outcome.walls.get(outcome.walls.len() / 2)),
+            qps_min: qps(outcome.walls.last()),
+            qps_max: qps(outcome.walls.first()),
+            mean_ms: each_ms(sums.total_ns),
+            p50_ms: percentile_ms(&outcome.latencies, 50),
+            p95_ms: percentile_ms(&outcome.latencies, 95),
+            p99_ms: percentile_ms(&outcome.latencies, 99),
+            pages_per_query: each(sums.pages),
+            bytes_per_query: each(sums.bytes),
             record: info.record.to_string(),
             prefix_dims: info.prefix_dims,
             bits: info.bits,
             nlist: info.nlist,
-            k: options.k,
-            threads: setting.threads,
-            nprobe: options.nprobe,
             alpha: options.alpha,
             epsilon: options.epsilon,
             inflight: options.inflight,
@@ -238,14 +286,6 @@ impl<'a> Trial<'a> {
             coarse: info.coarse.to_string(),
             io_backend: info.io_backend.clone(),
             direct: info.direct,
-            recall: outcome.recall,
-            qps: self.truth.queries() as f64 / wall.max(1e-9),
-            mean_ms: each_ms(sums.total_ns),
-            p50_ms: percentile_ms(&outcome.latencies, 50),
-            p95_ms: percentile_ms(&outcome.latencies, 95),
-            p99_ms: percentile_ms(&outcome.latencies, 99),
-            pages_per_query: each(sums.pages),
-            bytes_per_query: each(sums.bytes),
             issued: each(sums.issued),
             dropped: each(sums.dropped),
             wasted: each(sums.wasted),
@@ -266,6 +306,7 @@ impl<'a> Trial<'a> {
             wait_share: ratio(sums.wait_ns, sums.total_ns),
             target_recall: None,
             ceiling_reads_per_s: None,
+            read_share: None,
         }
     }
 }

@@ -1,0 +1,314 @@
+//! What every experiment works with: the data, indexes that are built once and kept, operating
+//! points that are searched for once, and a file that every measured row goes to.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rabitq_ssd::dataset::{Base, GroundTruth};
+use rabitq_ssd::evaluate::{BenchRow, RecallCurve, Repeat, Setting, Trial, Truth};
+use rabitq_ssd::{
+    BuildOptions, BuildPlan, Index, IndexInfo, Metric, OpenOptions, Pipeline, SearchOptions,
+};
+use serde::Serialize;
+use serde_json::Value;
+use std::io::Write;
+
+use crate::cli::bench::read_ceiling;
+use crate::cli::console::Console;
+use crate::cli::options::Preset;
+use crate::cli::progress::Reporter;
+
+/// A base, queries and their neighbours.
+pub(crate) struct Data {
+    pub(crate) name: String,
+    pub(crate) base: Base,
+    pub(crate) queries: Vec<f32>,
+    pub(crate) neighbours: GroundTruth,
+    pub(crate) truth: Truth,
+}
+
+/// An index of some data.
+pub(crate) struct Subject {
+    /// Name of its directory.
+    pub(crate) name: String,
+    pub(crate) index: Index,
+    pub(crate) info: IndexInfo,
+    pub(crate) data: Rc<Data>,
+    /// Seconds of each stage of its build, and of all.
+    pub(crate) seconds: Vec<(String, f64)>,
+    pub(crate) total_seconds: f64,
+}
+
+impl Subject {
+    pub(crate) fn trial(&self) -> Trial<'_> {
+        Trial::new(&self.index, &self.info, &self.data.queries, &self.data.truth)
+    }
+}
+
+/// A search by name: what a figure calls the line.
+#[derive(Clone, Debug)]
+pub(crate) struct Query {
+    pub(crate) options: SearchOptions,
+}
+
+impl Query {
+    /// The preset's search for k neighbours.
+    pub(crate) fn of(preset: Preset, k: usize) -> Self {
+        Self { options: SearchOptions { k, ..preset.search() } }
+    }
+
+    pub(crate) fn pipeline(mut self, pipeline: Pipeline) -> Self {
+        self.options.pipeline = pipeline;
+        self
+    }
+
+    pub(crate) fn alpha(mut self, alpha: f32) -> Self {
+        self.options.alpha = alpha;
+        self
+    }
+
+    pub(crate) fn inflight(mut self, reads: usize) -> Self {
+        self.options.inflight = Some(reads);
+        self
+    }
+
+    pub(crate) fn deterministic(mut self) -> Self {
+        (self.options.deterministic, self.options.alpha) = (true, 1.0);
+        self
+    }
+
+    pub(crate) fn on(&self, threads: usize) -> Setting {
+        Setting { options: self.options.clone(), threads }
+    }
+}
+
+/// The least nprobe that reaches a recall, or all lists where none does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Point {
+    pub(crate) nprobe: usize,
+    pub(crate) reached: bool,
+}
+
+pub(crate) struct Lab<'a> {
+    pub(crate) console: &'a Console,
+    pub(crate) reporter: Reporter,
+    pub(crate) data: Rc<Data>,
+    pub(crate) metric: Metric,
+    pub(crate) dir: PathBuf,
+    pub(crate) quick: bool,
+    /// Ascending; the last one also searches for operating points.
+    pub(crate) threads: Vec<usize>,
+    pub(crate) open: OpenOptions,
+    results: fs_err::File,
+    curves: HashMap<String, RecallCurve>,
+    /// What the disk gives, measured once.
+    ceiling: Option<f64>,
+}
+
+/// One row of the results file.
+#[derive(Serialize)]
+struct Line<'a, T> {
+    experiment: &'a str,
+    index: &'a str,
+    #[serde(flatten)]
+    row: &'a T,
+}
+
+impl<'a> Lab<'a> {
+    pub(crate) fn new(
+        console: &'a Console,
+        data: Data,
+        metric: Metric,
+        dir: &Path,
+        quick: bool,
+        threads: Vec<usize>,
+        open: OpenOptions,
+    ) -> anyhow::Result<Self> {
+        fs_err::create_dir_all(dir)?;
+        Ok(Self {
+            console,
+            reporter: Reporter::new(console),
+            data: Rc::new(data),
+            metric,
+            dir: dir.into(),
+            quick,
+            threads,
+            open,
+            results: fs_err::File::create(dir.join("results.jsonl"))?,
+            curves: HashMap::new(),
+            ceiling: None,
+        })
+    }
+
+    /// The k of the paper that the ground truth holds.
+    pub(crate) fn ks(&self, wanted: &[usize]) -> Vec<usize> {
+        wanted.iter().copied().filter(|&k| k <= self.data.truth.k()).collect()
+    }
+
+    /// The most threads.
+    pub(crate) fn most_threads(&self) -> usize {
+        self.threads.last().copied().unwrap_or(1)
+    }
+
+    /// Quarters of the padded dims, as prefix dims: a multiple of 64, at least 64.
+    pub(crate) fn prefix_dims(&self, quarters: usize) -> usize {
+        let padded = self.data.base.dim().next_multiple_of(64);
+        (padded * quarters / 4).next_multiple_of(64).clamp(64, padded)
+    }
+
+    /// The index of the lab's data that the preset, changed by `change`, describes.
+    pub(crate) fn subject(
+        &self,
+        name: &str,
+        preset: Preset,
+        change: impl FnOnce(&mut BuildOptions),
+    ) -> anyhow::Result<Subject> {
+        self.subject_of(&self.data, name, preset, change)
+    }
+
+    /// The same for any data. An index that is there already and was built so is used again.
+    pub(crate) fn subject_of(
+        &self,
+        data: &Rc<Data>,
+        name: &str,
+        preset: Preset,
+        change: impl FnOnce(&mut BuildOptions),
+    ) -> anyhow::Result<Subject> {
+        let mut options = preset.build(data.base.n());
+        options.metric = self.metric;
+        options.overwrite = true;
+        change(&mut options);
+        let name = format!("{}-{preset}{name}.index", data.name);
+        let path = self.dir.join(&name);
+        let plan = BuildPlan::new(&data.base, &options)?;
+        let known = Index::open(&path, &self.open).ok().filter(|i| is_as_planned(&i.info(), &plan));
+        let index = match known {
+            Some(index) => index,
+            None => {
+                Index::build(&data.base, &path, &options, &self.reporter)?;
+                self.reporter.pause();
+                Index::open(&path, &self.open)?
+            }
+        };
+        let report: Report = serde_json::from_slice(&fs_err::read(path.join("build.json"))?)?;
+        let info = index.info();
+        Ok(Subject {
+            name,
+            index,
+            info,
+            data: Rc::clone(data),
+            seconds: report.seconds,
+            total_seconds: report.total_seconds,
+        })
+    }
+
+    /// The least nprobe that reaches `recall`.
+    pub(crate) fn point(
+        &mut self,
+        subject: &Subject,
+        query: &Query,
+        recall: f64,
+    ) -> anyhow::Result<Point> {
+        let setting = query.on(self.most_threads());
+        let curve = self.curves.entry(key(subject, query)).or_default();
+        let found = subject.trial().least_nprobe(recall, &setting, curve)?;
+        Ok(Point { nprobe: found.unwrap_or(subject.info.nlist), reached: found.is_some() })
+    }
+
+    /// Measure at an nprobe.
+    pub(crate) fn measure(
+        &mut self,
+        experiment: &str,
+        subject: &Subject,
+        query: &Query,
+        threads: usize,
+        nprobe: usize,
+    ) -> anyhow::Result<BenchRow> {
+        self.reporter.pause();
+        if self.ceiling.is_none() {
+            self.ceiling = read_ceiling(&subject.index, &subject.info)?;
+        }
+        let repeat = Repeat { rounds: if self.quick { 1 } else { 3 }, warmup: !self.quick };
+        let setting = query.on(threads).at(nprobe);
+        let row = subject.trial().measure(&setting, repeat)?.under_ceiling(self.ceiling);
+        self.record(experiment, &subject.name, &row)?;
+        Ok(row)
+    }
+
+    /// Measure at the least nprobe that reaches `recall`; `target_recall` of the row says whether
+    /// one does.
+    pub(crate) fn measure_at(
+        &mut self,
+        experiment: &str,
+        subject: &Subject,
+        query: &Query,
+        threads: usize,
+        recall: f64,
+    ) -> anyhow::Result<BenchRow> {
+        let point = self.point(subject, query, recall)?;
+        let mut row = self.measure(experiment, subject, query, threads, point.nprobe)?;
+        row.target_recall = point.reached.then_some(recall);
+        Ok(row)
+    }
+
+    /// Everything known of recall against nprobe of an index and a search, measured once more.
+    pub(crate) fn curve(
+        &mut self,
+        experiment: &str,
+        subject: &Subject,
+        query: &Query,
+        threads: usize,
+        from: f64,
+    ) -> anyhow::Result<Vec<BenchRow>> {
+        let curve = self.curves.entry(key(subject, query)).or_default();
+        let known: Vec<usize> =
+            curve.points().filter(|&(_, recall)| recall >= from).map(|(n, _)| n).collect();
+        let mut rows = Vec::new();
+        let mut last = 0;
+        for nprobe in known {
+            // Bisection leaves points close together; a curve needs one in 20 %.
+            if nprobe * 5 >= last * 6 {
+                last = nprobe;
+                rows.push(self.measure(experiment, subject, query, threads, nprobe)?);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Add a row to the results.
+    pub(crate) fn record(
+        &mut self,
+        experiment: &str,
+        index: &str,
+        row: &impl Serialize,
+    ) -> anyhow::Result<()> {
+        let line = serde_json::to_value(Line { experiment, index, row })?;
+        self.console.object(&line)?;
+        Ok(writeln!(self.results, "{line}")?)
+    }
+
+    pub(crate) fn ceiling(&self) -> Option<f64> {
+        self.ceiling
+    }
+}
+
+/// What a build writes beside the index.
+#[derive(serde::Deserialize)]
+struct Report {
+    seconds: Vec<(String, f64)>,
+    total_seconds: f64,
+}
+
+fn key(subject: &Subject, query: &Query) -> String {
+    format!("{} {:?}", subject.name, SearchOptions { nprobe: 1, ..query.options.clone() })
+}
+
+/// Whether an index has every parameter of a plan.
+fn is_as_planned(info: &IndexInfo, plan: &BuildPlan) -> bool {
+    let wanted = serde_json::to_value(plan).unwrap_or(Value::Null);
+    let found = serde_json::to_value(info).unwrap_or(Value::Null);
+    let names =
+        ["n", "dim", "metric", "record", "bits", "prefix_dims", "bound", "nlist", "coarse", "seed"];
+    names.iter().all(|name| wanted.get(name).is_some() && wanted.get(name) == found.get(name))
+}
