@@ -95,8 +95,9 @@ impl<'a> Reads<'a> {
         let now = Instant::now();
         let first = *self.first.get_or_insert(now);
         if first != now {
-            stats.inflight_ns += (now - self.last).as_nanos() as u64 * in_flight as u64;
-            stats.io_span_ns = (now - first).as_nanos() as u64;
+            let since = (now - self.last).as_nanos() as u64;
+            stats.inflight_ns += since * in_flight as u64;
+            stats.io_span_ns += since;
         }
         self.last = now;
     }
