@@ -144,6 +144,14 @@ struct Run<'a> {
     rows: Vec<NamedRow>,
 }
 
+/// What all rows of an index share.
+struct Place<'a> {
+    trial: Trial<'a>,
+    info: &'a IndexInfo,
+    ceiling: Option<f64>,
+    reporter: &'a Reporter,
+}
+
 impl Run<'_> {
     /// Measure every setting on one index.
     fn index(&mut self, path: &Path) -> anyhow::Result<()> {
@@ -164,12 +172,12 @@ impl Run<'_> {
         let total = (settings.len() * self.sweep.recall.len().max(1)) as u64;
         reporter.update("bench", 0, total);
         let ceiling = if args.no_probe { None } else { read_ceiling(&index, &info)? };
+        let place = Place { trial, info: &info, ceiling, reporter: &reporter };
         let first = self.rows.len();
         for setting in &settings {
             let mut curve = RecallCurve::default();
             for target in self.targets() {
-                let row =
-                    self.row(&trial, &info, setting, target, &mut curve, ceiling, &reporter)?;
+                let row = self.row(&place, setting, target, &mut curve)?;
                 console.object(&row)?;
                 self.rows.push(row);
                 reporter.update("bench", (self.rows.len() - first) as u64, total);
@@ -192,17 +200,14 @@ impl Run<'_> {
     }
 
     /// One row, measured now or in an earlier run.
-    #[allow(clippy::too_many_arguments)]
     fn row(
         &mut self,
-        trial: &Trial<'_>,
-        info: &IndexInfo,
+        place: &Place<'_>,
         setting: &Setting,
         target: Option<f64>,
         curve: &mut RecallCurve,
-        ceiling: Option<f64>,
-        reporter: &Reporter,
     ) -> anyhow::Result<NamedRow> {
+        let Place { trial, info, ceiling, reporter } = *place;
         let dataset = self.queries.file_stem().unwrap_or_default().to_string_lossy();
         let id = rows::run_id(info, &dataset, setting, target, self.args.rounds);
         if let Some(row) = self.journal.find(&id) {

@@ -4,7 +4,7 @@ use rabitq_ssd::CoarseKind;
 use rabitq_ssd::evaluate::BenchRow;
 
 use super::exhibit::{Cell, Exhibit, columns, cost, joined};
-use super::lab::{Lab, Query};
+use super::lab::{Lab, Search};
 use crate::cli::options::Preset;
 
 const RECALL: f64 = 0.9;
@@ -16,7 +16,7 @@ pub(crate) fn run(lab: &mut Lab<'_>) -> anyhow::Result<Vec<Exhibit>> {
          step of a flat search dominates the query",
         &columns(&["at equal", "coarse", "lists", "T", "coarse ms", "coarse % of latency"]),
     );
-    let query = Query::of(Preset::Paper, 10);
+    let query = Search::of(Preset::Paper, 10);
     let mut common = None;
     for kind in [CoarseKind::Flat, CoarseKind::Hnsw, CoarseKind::Irq] {
         let name = if kind == CoarseKind::Irq { String::new() } else { format!("-{kind}") };

@@ -3,7 +3,7 @@
 use rabitq_ssd::Prefix;
 
 use super::exhibit::{Exhibit, Line, columns, cost, joined};
-use super::lab::{Lab, Query};
+use super::lab::{Lab, Search};
 use super::operating_points::target;
 use crate::cli::options::Preset;
 
@@ -25,7 +25,7 @@ fn threads(lab: &mut Lab<'_>) -> anyhow::Result<Exhibit> {
     most.extend([2, 4].map(|times| times * lab.most_threads()));
     let mut lines = Vec::new();
     for k in lab.ks(&[10, 100]) {
-        let query = Query::of(Preset::Paper, k);
+        let query = Search::of(Preset::Paper, k);
         let mut points = Vec::new();
         for &threads in &most {
             let row = lab.measure_at("figure7a", &subject, &query, threads, RECALL)?;
@@ -63,7 +63,7 @@ fn prefixes(lab: &mut Lab<'_>) -> anyhow::Result<Exhibit> {
         let name = if dims == lab.prefix_dims(4) { String::new() } else { format!("-m{dims}") };
         let subject = lab.subject(&name, Preset::Paper, |o| o.prefix = Prefix::Dims(dims))?;
         for (line, threads) in lab.threads.clone().into_iter().enumerate() {
-            let query = Query::of(Preset::Paper, 10);
+            let query = Search::of(Preset::Paper, 10);
             let row = lab.measure_at("figure7b", &subject, &query, threads, RECALL)?;
             lines[line].points.push((dims as f64, row.qps));
             let bytes = row.resident_bytes as f64 / row.n.max(1) as f64;

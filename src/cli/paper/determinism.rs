@@ -5,7 +5,7 @@ use rabitq_ssd::{Metric, Pipeline, SearchResult};
 use serde_json::json;
 
 use super::exhibit::{Cell, Exhibit};
-use super::lab::{Lab, Query};
+use super::lab::{Lab, Search};
 use crate::cli::options::Preset;
 
 const RUNS: usize = 8;
@@ -22,12 +22,12 @@ pub(crate) fn run(lab: &mut Lab<'_>) -> anyhow::Result<Vec<Exhibit>> {
     );
     let subject = lab.subject("", Preset::Paper, |_| ())?;
     for k in lab.ks(&[10, 100]) {
-        let query = Query::of(Preset::Paper, k);
+        let query = Search::of(Preset::Paper, k);
         let nprobe = lab.point(&subject, &query, RECALL)?.nprobe;
         let variants = [
             ("scheduled", query.clone().pipeline(Pipeline::Scheduled)),
             ("full", query.clone()),
-            ("deterministic", Query::of(Preset::Default, k).deterministic()),
+            ("deterministic", Search::of(Preset::Default, k).deterministic()),
         ];
         for (name, query) in variants {
             let (runs, recalls) = runs(lab, &subject, &query, nprobe)?;
@@ -60,10 +60,10 @@ type Runs = (Vec<Vec<SearchResult>>, Vec<f64>);
 fn runs(
     lab: &Lab<'_>,
     subject: &super::lab::Subject,
-    query: &Query,
+    search: &Search,
     nprobe: usize,
 ) -> anyhow::Result<Runs> {
-    let setting = query.on(lab.most_threads()).at(nprobe);
+    let setting = search.on(lab.most_threads()).at(nprobe);
     let mut all = Runs::default();
     for _ in 0..RUNS {
         let (results, recall) = subject.trial().search(&setting)?;

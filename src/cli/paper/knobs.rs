@@ -1,7 +1,7 @@
 //! Figures 14 and 15: the in-flight budget Q and the drain's alpha (Appendix C.3).
 
 use super::exhibit::{Exhibit, Line, columns, cost, joined};
-use super::lab::{Lab, Query};
+use super::lab::{Lab, Search};
 use super::operating_points::target;
 use crate::cli::options::Preset;
 
@@ -19,7 +19,7 @@ pub(crate) fn inflight(lab: &mut Lab<'_>) -> anyhow::Result<Vec<Exhibit>> {
     let subject = lab.subject("", Preset::Paper, |_| ())?;
     let mut lines = Vec::new();
     for k in lab.ks(&[10, 100, 1000]) {
-        let query = Query::of(Preset::Paper, k);
+        let query = Search::of(Preset::Paper, k);
         let nprobe = lab.point(&subject, &query, RECALL)?.nprobe;
         for threads in lab.threads.clone() {
             let mut rows = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn alpha(lab: &mut Lab<'_>) -> anyhow::Result<Vec<Exhibit>> {
     let mut lines = Vec::new();
     for k in lab.ks(&[10, 100, 1000]) {
         for alpha in ALPHAS {
-            let query = Query::of(Preset::Paper, k).alpha(alpha);
+            let query = Search::of(Preset::Paper, k).alpha(alpha);
             let threads = lab.most_threads();
             let row = lab.measure_at("figure15", &subject, &query, threads, RECALL)?;
             let names =

@@ -9,6 +9,7 @@ use rabitq_ssd::dataset::{Base, GroundTruth};
 use rabitq_ssd::evaluate::{BenchRow, RecallCurve, Repeat, Setting, Trial, Truth};
 use rabitq_ssd::{
     BuildOptions, BuildPlan, Index, IndexInfo, Metric, OpenOptions, Pipeline, SearchOptions,
+    available_threads,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -46,13 +47,13 @@ impl Subject {
     }
 }
 
-/// A search by name: what a figure calls the line.
+/// Everything of a search but nprobe and threads.
 #[derive(Clone, Debug)]
-pub(crate) struct Query {
+pub(crate) struct Search {
     pub(crate) options: SearchOptions,
 }
 
-impl Query {
+impl Search {
     /// The preset's search for k neighbours.
     pub(crate) fn of(preset: Preset, k: usize) -> Self {
         Self { options: SearchOptions { k, ..preset.search() } }
@@ -104,6 +105,8 @@ pub(crate) struct Lab<'a> {
     curves: HashMap<String, RecallCurve>,
     /// What the disk gives, measured once.
     ceiling: Option<f64>,
+    /// Instruction set that searched.
+    kernels: String,
 }
 
 /// One row of the results file.
@@ -138,6 +141,7 @@ impl<'a> Lab<'a> {
             results: fs_err::File::create(dir.join("results.jsonl"))?,
             curves: HashMap::new(),
             ceiling: None,
+            kernels: String::new(),
         })
     }
 
@@ -207,11 +211,11 @@ impl<'a> Lab<'a> {
     pub(crate) fn point(
         &mut self,
         subject: &Subject,
-        query: &Query,
+        search: &Search,
         recall: f64,
     ) -> anyhow::Result<Point> {
-        let setting = query.on(self.most_threads());
-        let curve = self.curves.entry(key(subject, query)).or_default();
+        let setting = search.on(self.most_threads());
+        let curve = self.curves.entry(key(subject, search)).or_default();
         let found = subject.trial().least_nprobe(recall, &setting, curve)?;
         Ok(Point { nprobe: found.unwrap_or(subject.info.nlist), reached: found.is_some() })
     }
@@ -221,17 +225,11 @@ impl<'a> Lab<'a> {
         &mut self,
         experiment: &str,
         subject: &Subject,
-        query: &Query,
+        search: &Search,
         threads: usize,
         nprobe: usize,
     ) -> anyhow::Result<BenchRow> {
-        self.reporter.pause();
-        if self.ceiling.is_none() {
-            self.ceiling = read_ceiling(&subject.index, &subject.info)?;
-        }
-        let repeat = Repeat { rounds: if self.quick { 1 } else { 3 }, warmup: !self.quick };
-        let setting = query.on(threads).at(nprobe);
-        let row = subject.trial().measure(&setting, repeat)?.under_ceiling(self.ceiling);
+        let row = self.unrecorded(subject, search, threads, nprobe)?;
         self.record(experiment, &subject.name, &row)?;
         Ok(row)
     }
@@ -242,14 +240,32 @@ impl<'a> Lab<'a> {
         &mut self,
         experiment: &str,
         subject: &Subject,
-        query: &Query,
+        search: &Search,
         threads: usize,
         recall: f64,
     ) -> anyhow::Result<BenchRow> {
-        let point = self.point(subject, query, recall)?;
-        let mut row = self.measure(experiment, subject, query, threads, point.nprobe)?;
+        let point = self.point(subject, search, recall)?;
+        let mut row = self.unrecorded(subject, search, threads, point.nprobe)?;
         row.target_recall = point.reached.then_some(recall);
+        self.record(experiment, &subject.name, &row)?;
         Ok(row)
+    }
+
+    fn unrecorded(
+        &mut self,
+        subject: &Subject,
+        search: &Search,
+        threads: usize,
+        nprobe: usize,
+    ) -> anyhow::Result<BenchRow> {
+        self.reporter.pause();
+        if self.ceiling.is_none() {
+            self.ceiling = read_ceiling(&subject.index, &subject.info)?;
+            self.kernels.clone_from(&subject.info.kernels);
+        }
+        let repeat = Repeat { rounds: if self.quick { 1 } else { 3 }, warmup: !self.quick };
+        let setting = search.on(threads).at(nprobe);
+        Ok(subject.trial().measure(&setting, repeat)?.under_ceiling(self.ceiling))
     }
 
     /// Everything known of recall against nprobe of an index and a search, measured once more.
@@ -257,20 +273,20 @@ impl<'a> Lab<'a> {
         &mut self,
         experiment: &str,
         subject: &Subject,
-        query: &Query,
+        search: &Search,
         threads: usize,
         from: f64,
     ) -> anyhow::Result<Vec<BenchRow>> {
-        let curve = self.curves.entry(key(subject, query)).or_default();
+        let curve = self.curves.entry(key(subject, search)).or_default();
         let known: Vec<usize> =
             curve.points().filter(|&(_, recall)| recall >= from).map(|(n, _)| n).collect();
         let mut rows = Vec::new();
         let mut last = 0;
         for nprobe in known {
-            // Bisection leaves points close together; a curve needs one in 20 %.
-            if nprobe * 5 >= last * 6 {
+            // Bisection leaves points closer together than a curve needs them.
+            if nprobe * 2 >= last * 3 {
                 last = nprobe;
-                rows.push(self.measure(experiment, subject, query, threads, nprobe)?);
+                rows.push(self.measure(experiment, subject, search, threads, nprobe)?);
             }
         }
         Ok(rows)
@@ -288,8 +304,25 @@ impl<'a> Lab<'a> {
         Ok(writeln!(self.results, "{line}")?)
     }
 
-    pub(crate) fn ceiling(&self) -> Option<f64> {
-        self.ceiling
+    /// What everything was measured on, names beside values.
+    pub(crate) fn conditions(&self) -> Vec<(String, String)> {
+        let (data, open) = (&self.data, &self.open);
+        let threads: Vec<String> = self.threads.iter().map(usize::to_string).collect();
+        let mut all = vec![
+            ("data", format!("{}: {} x {}", data.name, data.base.n(), data.base.dim())),
+            ("metric", self.metric.to_string()),
+            ("queries", data.truth.queries().to_string()),
+            ("rounds", if self.quick { "1" } else { "3, after one that does not count" }.into()),
+            ("threads", threads.join(", ")),
+            ("processors", available_threads().to_string()),
+            ("kernels", self.kernels.clone()),
+            ("I/O", format!("{}, O_DIRECT {}", open.backend, open.direct)),
+            ("version", env!("CARGO_PKG_VERSION").into()),
+        ];
+        if let Some(reads) = self.ceiling {
+            all.push(("ceiling", format!("{reads:.0} random 4 KiB reads/s, 64 in flight")));
+        }
+        all.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
 }
 
@@ -300,8 +333,8 @@ struct Report {
     total_seconds: f64,
 }
 
-fn key(subject: &Subject, query: &Query) -> String {
-    format!("{} {:?}", subject.name, SearchOptions { nprobe: 1, ..query.options.clone() })
+fn key(subject: &Subject, search: &Search) -> String {
+    format!("{} {:?}", subject.name, SearchOptions { nprobe: 1, ..search.options.clone() })
 }
 
 /// Whether an index has every parameter of a plan.

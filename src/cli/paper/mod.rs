@@ -60,7 +60,7 @@ pub(crate) struct PaperArgs {
     /// l2, ip or cosine [default: l2]
     #[arg(long, value_name = "METRIC", requires = "paper")]
     metric: Option<Metric>,
-    /// At most 500 queries and one round: the whole set in minutes
+    /// At most 200 queries and one round: the whole set in minutes
     #[arg(long, requires = "paper")]
     quick: bool,
     /// Only these: table1, coarse, operating-points, conditions, records, building, scaling,
@@ -87,7 +87,7 @@ const EXPERIMENTS: [(&str, Experiment); 12] = [
     ("alpha", knobs::alpha),
 ];
 
-const QUICK_QUERIES: usize = 500;
+const QUICK_QUERIES: usize = 200;
 
 pub(crate) fn run(
     args: &PaperArgs,
@@ -116,6 +116,9 @@ pub(crate) fn run(
             lab.reporter.pause();
             console.text(&exhibit)?;
         }
+    }
+    for (name, value) in lab.conditions() {
+        console.text(format_args!("{name:>12}  {value}"))?;
     }
     Ok(())
 }

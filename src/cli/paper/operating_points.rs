@@ -5,7 +5,7 @@ use rabitq_ssd::Prefix;
 use rabitq_ssd::evaluate::BenchRow;
 
 use super::exhibit::{Cell, Exhibit, Line, columns, cost, joined};
-use super::lab::{Lab, Query};
+use super::lab::{Lab, Search};
 use crate::cli::options::Preset;
 
 const RECALLS: [f64; 3] = [0.9, 0.95, 0.98];
@@ -32,7 +32,7 @@ pub(crate) fn run(lab: &mut Lab<'_>) -> anyhow::Result<Vec<Exhibit>> {
             let name = if quarters == 4 { String::new() } else { format!("-m{dims}") };
             let subject = lab.subject(&name, preset, |o| o.prefix = Prefix::Dims(dims))?;
             for k in lab.ks(&[10, 100, 1000]) {
-                let query = Query::of(preset, k);
+                let query = Search::of(preset, k);
                 for recall in RECALLS {
                     for threads in lab.threads.clone() {
                         let row =

@@ -3,7 +3,7 @@
 use rabitq_ssd::RecordKind;
 
 use super::exhibit::{Exhibit, columns, cost, joined};
-use super::lab::{Lab, Query};
+use super::lab::{Lab, Search};
 use super::operating_points::target;
 use crate::cli::options::Preset;
 
@@ -32,7 +32,7 @@ pub(crate) fn run(lab: &mut Lab<'_>) -> anyhow::Result<Vec<Exhibit>> {
         let subject = lab.subject(&suffix, Preset::Paper, |o| {
             (o.record, o.bits) = (record, bits);
         })?;
-        let query = Query::of(Preset::Paper, 10);
+        let query = Search::of(Preset::Paper, 10);
         for recall in [0.9, 0.95] {
             for threads in lab.threads.clone() {
                 let row = lab.measure_at("table5", &subject, &query, threads, recall)?;

@@ -8,7 +8,7 @@ use rabitq_ssd::evaluate::{Truth, ground_truth};
 use rabitq_ssd::{Prefix, RecordKind};
 
 use super::exhibit::{Exhibit, Line, columns, cost, joined};
-use super::lab::{Data, Lab, Query};
+use super::lab::{Data, Lab, Search};
 use super::operating_points::target;
 use crate::cli::options::Preset;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(lab: &mut Lab<'_>) -> anyhow::Result<Vec<Exhibit>> {
             o.nlist = Some((n / ROWS_PER_LIST).max(1) as usize);
             o.record = if raw { RecordKind::U8 } else { RecordKind::Split };
         })?;
-        let query = Query::of(Preset::Paper, 10);
+        let query = Search::of(Preset::Paper, 10);
         for (line, recall) in [0.9, 0.95].into_iter().enumerate() {
             let threads = lab.most_threads();
             let row = lab.measure_at("scaling", &subject, &query, threads, recall)?;

@@ -4,7 +4,7 @@ use rabitq_ssd::Pipeline;
 use rabitq_ssd::evaluate::BenchRow;
 
 use super::exhibit::{Cell, Exhibit};
-use super::lab::{Lab, Query};
+use super::lab::{Lab, Search};
 use crate::cli::options::Preset;
 
 const PIPELINES: [Pipeline; 6] = [
@@ -21,7 +21,7 @@ pub(crate) fn run(lab: &mut Lab<'_>) -> anyhow::Result<Vec<Exhibit>> {
     let subject = lab.subject("", Preset::Paper, |_| ())?;
     let mut exhibits = Vec::new();
     for k in lab.ks(&[10, 100]) {
-        let query = Query::of(Preset::Paper, k);
+        let query = Search::of(Preset::Paper, k);
         // The same lists for every pipeline, so that only the reads differ.
         let nprobe = lab.point(&subject, &query, RECALL)?.nprobe;
         let mut table = Exhibit::new(
