@@ -11,7 +11,7 @@ use crate::config::{BuildOptions, OpenOptions, SearchOptions};
 use crate::error::{BuildError, OpenError, SearchError};
 use crate::info::IndexInfo;
 use crate::progress::Progress;
-use crate::search::{self, SearchResult, Workers};
+use crate::search::{self, SearchResult, Trace, Workers};
 use crate::store::parts::Parts;
 
 /// An index on disk, open for searching. Shared freely between threads.
@@ -52,6 +52,19 @@ impl Index {
     /// See [`SearchError`]; the index stays usable.
     pub fn search(&self, query: &[f32], o: &SearchOptions) -> Result<SearchResult, SearchError> {
         search::search(&self.parts, &self.workers, query, o)
+    }
+
+    /// Like [`search`](Self::search), and says what happened when. The default number of reads in
+    /// flight is that of a single thread.
+    ///
+    /// # Errors
+    /// See [`SearchError`]; the index stays usable.
+    pub fn trace(
+        &self,
+        query: &[f32],
+        o: &SearchOptions,
+    ) -> Result<(SearchResult, Trace), SearchError> {
+        search::trace(&self.parts, &self.workers, query, o)
     }
 
     /// Answers `queries` (rows of dim values) on `threads` threads, in their order.

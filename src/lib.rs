@@ -57,7 +57,7 @@ pub use error::{BuildError, OpenError, SearchError};
 pub use index::Index;
 pub use info::{IndexInfo, ListSizes};
 pub use progress::{Progress, Silent};
-pub use search::{SearchResult, SearchStats};
+pub use search::{Event, EventKind, Phase, SearchResult, SearchStats, Trace};
 pub use store::verify::{FileCheck, VerifyReport, verify};
 
 pub use {cluster, dataset, pageio, simd};

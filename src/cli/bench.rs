@@ -11,6 +11,7 @@ use super::console::Console;
 use super::failure::usage;
 use super::options::{self, SearchArgs, at_least_1, share};
 use super::progress::Reporter;
+use super::report::{Gathered, ReportArgs};
 use super::rows::{self, Journal, NamedRow};
 use super::search::machine;
 use super::size::grouped;
@@ -95,6 +96,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
     ids: Option<PathBuf>,
     #[command(flatten)]
+    report: ReportArgs,
+    #[command(flatten)]
     experiments: paper::PaperArgs,
 }
 
@@ -104,6 +107,7 @@ Examples:
   rabitq-ssd bench my.index queries.fbin gt.bin --recall 0.9,0.95,0.99 --csv rows.csv
   rabitq-ssd bench my.index queries.fbin gt.bin --pipeline naive,full --k 10,100 --json
   rabitq-ssd bench my.index queries.fbin gt.bin --sweep sweep.toml --jsonl rows.jsonl
+  rabitq-ssd bench my.index queries.fbin gt.bin --recall 0.8,0.9,0.95,0.99 --report report.html
   rabitq-ssd bench --paper --base base.fbin --queries queries.fbin --groundtruth gt.bin --dir out";
 
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
@@ -123,6 +127,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         truth,
         journal: Journal::open(args.jsonl.as_deref())?,
         rows: Vec::new(),
+        report: Gathered::new(&args.report)?,
     };
     for index in std::iter::once(index).chain(&sweep.index) {
         run.index(index)?;
@@ -130,7 +135,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if let Some(path) = &args.csv {
         csv::write(path, &run.rows)?;
     }
-    Ok(())
+    run.report.write()
 }
 
 /// One call of `bench`, index after index.
@@ -142,6 +147,7 @@ struct Run<'a> {
     truth: &'a Path,
     journal: Journal,
     rows: Vec<NamedRow>,
+    report: Gathered<'a>,
 }
 
 /// What all rows of an index share.
@@ -188,7 +194,10 @@ impl Run<'_> {
         let rows: Vec<BenchRow> =
             self.rows[first..].iter().map(|named| named.row.clone()).collect();
         console.text(format_args!("{header}\n\n{}", grid(&rows)))?;
-        Ok(())
+        match settings.first() {
+            Some(first) => self.report.add(path, &index, &queries.values, &first.options, &rows),
+            None => Ok(()),
+        }
     }
 
     /// The recalls nprobe is searched for, or none.

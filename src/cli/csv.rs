@@ -13,8 +13,7 @@ use serde_json::Value;
 pub(crate) fn write<T: Serialize>(path: &Path, rows: &[T]) -> anyhow::Result<()> {
     let mut text = String::new();
     for row in rows {
-        // Through JSON: both outputs then have the same names and the same digits.
-        let Fields(fields) = serde_json::from_str(&serde_json::to_string(row)?)?;
+        let fields = fields(row)?;
         if text.is_empty() {
             push_line(&mut text, fields.iter().map(|(name, _)| name.clone()));
         }
@@ -30,6 +29,13 @@ pub(crate) fn write<T: Serialize>(path: &Path, rows: &[T]) -> anyhow::Result<()>
         Ok(())
     };
     publish().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Names and values of a row, in its order. Through JSON, as all outputs then have the same names
+/// and the same digits.
+pub(crate) fn fields<T: Serialize>(row: &T) -> anyhow::Result<Vec<(String, Value)>> {
+    let Fields(fields) = serde_json::from_str(&serde_json::to_string(row)?)?;
+    Ok(fields)
 }
 
 fn push_line(text: &mut String, cells: impl Iterator<Item = String>) {

@@ -27,6 +27,7 @@ mod rows;
 mod vectors;
 mod ids;
 mod csv;
+mod report;
 mod next;
 mod console;
 mod table;

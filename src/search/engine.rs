@@ -22,6 +22,7 @@ use super::rerank::Rerank;
 use super::seed::Seed;
 use super::stats::SearchStats;
 use super::topk::{Hit, TopK};
+use super::trace::Phase;
 use crate::coarse::Probe;
 use crate::error::SearchError;
 use crate::store::parts::Parts;
@@ -60,6 +61,7 @@ struct Open {
 impl Engine<'_> {
     /// Scans every probe; reads go out and come back meanwhile.
     pub(crate) fn scan(&mut self) -> Result<(), SearchError> {
+        self.reads.trace().begin(Phase::Scan);
         self.s.candidates.clear();
         self.s.pending.reset(self.plan.policy.order);
         self.s.seed.reset(if self.plan.seeded { self.plan.k } else { 0 });
@@ -150,6 +152,7 @@ impl Engine<'_> {
 
     /// Finishes the query: issues what beats the drain threshold and waits for the rest.
     pub(crate) fn drain(&mut self) -> Result<(), SearchError> {
+        self.reads.trace().begin(Phase::Rank);
         loop {
             let guess =
                 if self.reads.in_flight() == 0 { f32::INFINITY } else { self.s.seed.guess() };
@@ -194,6 +197,7 @@ impl Engine<'_> {
     fn harvest(&mut self, block: bool) -> Result<(), SearchError> {
         let mut done = std::mem::take(&mut self.s.done);
         let outcome = self.reads.harvest(block, &mut done, self.stats);
+        let came = !done.is_empty();
         let mut first_error = outcome.err().map(SearchError::from);
         for Completion { tag, slot, result } in done.drain(..) {
             if first_error.is_none() {
@@ -203,6 +207,9 @@ impl Engine<'_> {
             self.reads.release(slot);
         }
         self.s.done = done;
+        if came {
+            self.reads.trace().resume();
+        }
         first_error.map_or(Ok(()), Err)
     }
 

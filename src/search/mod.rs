@@ -3,6 +3,7 @@
 
 mod options;
 mod stats;
+mod trace;
 mod seed;
 mod stretch;
 mod topk;
@@ -19,10 +20,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dataset::{RowCheck, check_rows};
 
 pub use stats::SearchStats;
+pub use trace::{Event, EventKind, Phase, Trace};
 
 use crate::config::SearchOptions;
 use crate::error::SearchError;
 use crate::store::parts::Parts;
+use trace::{Recorder, Tracer};
 use worker::Worker;
 
 /// The neighbours of one query, nearest first, ties by id; fewer than k only when the index, or
@@ -61,10 +64,32 @@ pub(crate) fn search(
     query: &[f32],
     o: &SearchOptions,
 ) -> Result<SearchResult, SearchError> {
+    search_one(parts, workers, query, o, None)
+}
+
+/// Answers one query and says what happened when.
+pub(crate) fn trace(
+    parts: &Parts,
+    workers: &Workers,
+    query: &[f32],
+    o: &SearchOptions,
+) -> Result<(SearchResult, Trace), SearchError> {
+    let mut recorder = Recorder::default();
+    let result = search_one(parts, workers, query, o, Some(&mut recorder))?;
+    Ok((result, recorder.finish()))
+}
+
+fn search_one(
+    parts: &Parts,
+    workers: &Workers,
+    query: &[f32],
+    o: &SearchOptions,
+    recorder: Option<&mut Recorder>,
+) -> Result<SearchResult, SearchError> {
     let plan = o.plan(&parts.shape, 1)?;
     check_queries(parts, query, 1)?;
     let mut worker = workers.take(parts)?;
-    let result = worker.search(parts, query, &plan);
+    let result = worker.search(parts, query, &plan, Tracer::new(recorder));
     workers.put(worker);
     result
 }
@@ -91,7 +116,7 @@ pub(crate) fn search_batch(
             if i >= count {
                 break Ok(out);
             }
-            match worker.search(parts, &queries[i * dim..(i + 1) * dim], &plan) {
+            match worker.search(parts, &queries[i * dim..(i + 1) * dim], &plan, Tracer::default()) {
                 Ok(result) => out.push((i, result)),
                 Err(e) => {
                     next.store(count, Ordering::Relaxed);

@@ -5,6 +5,7 @@ use std::time::Instant;
 use pageio::{Completion, PageReader, ReadError, Slot};
 
 use super::stats::SearchStats;
+use super::trace::{Phase, Tracer};
 use crate::store::units::Units;
 
 /// A reader with the clock and counters of the query it serves.
@@ -14,11 +15,17 @@ pub(crate) struct Reads<'a> {
     first: Option<Instant>,
     last: Instant,
     queued: bool,
+    trace: Tracer<'a>,
 }
 
 impl<'a> Reads<'a> {
-    pub(crate) fn new(reader: &'a mut dyn PageReader, units: &'a Units) -> Self {
-        Self { reader, units, first: None, last: Instant::now(), queued: false }
+    pub(crate) fn new(reader: &'a mut dyn PageReader, units: &'a Units, trace: Tracer<'a>) -> Self {
+        Self { reader, units, first: None, last: Instant::now(), queued: false, trace }
+    }
+
+    /// The tracer of the query, for what happens besides reads.
+    pub(crate) fn trace(&mut self) -> &mut Tracer<'a> {
+        &mut self.trace
     }
 
     pub(crate) fn in_flight(&self) -> usize {
@@ -36,6 +43,7 @@ impl<'a> Reads<'a> {
         let pages = self.units.geometry.unit_pages;
         self.reader.submit(tag, self.units.page(unit), pages as u32)?;
         self.queued = true;
+        self.trace.submitted();
         stats.issued += 1;
         stats.pages += pages as u64;
         stats.bytes += (pages * pageio::PAGE) as u64;
@@ -62,15 +70,24 @@ impl<'a> Reads<'a> {
             let n = self.reader.poll(done)?;
             if n > 0 {
                 self.tick_with(before, stats);
+                self.arrived(n);
             }
             return Ok(n);
         }
+        self.trace.interrupt(Phase::Wait);
         let (before, start) = (self.reader.in_flight(), Instant::now());
         let n = self.reader.wait(done)?;
         self.queued = false;
         stats.wait_ns += start.elapsed().as_nanos() as u64;
         self.tick_with(before, stats);
+        self.arrived(n);
         Ok(n)
+    }
+
+    /// Reads have come back: the caller turns to them.
+    fn arrived(&mut self, reads: usize) {
+        self.trace.completed(reads);
+        self.trace.interrupt(Phase::Rank);
     }
 
     pub(crate) fn bytes(&self, slot: Slot) -> &[u8] {

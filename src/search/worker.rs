@@ -14,6 +14,7 @@ use super::reads::Reads;
 use super::rerank::Rerank;
 use super::stats::SearchStats;
 use super::stretch::stretch;
+use super::trace::Tracer;
 use crate::build::{estimator, prepare::normalise};
 use crate::coarse::{Centroids, CoarseScratch, Probe};
 use crate::config::Metric;
@@ -57,6 +58,7 @@ impl Worker {
         parts: &Parts,
         query: &[f32],
         plan: &Plan,
+        mut trace: Tracer<'_>,
     ) -> Result<SearchResult, SearchError> {
         let start = Instant::now();
         let mut stats = SearchStats::default();
@@ -72,12 +74,12 @@ impl Worker {
         self.tabulate(parts, plan);
         stats.route_ns = start.elapsed().as_nanos() as u64;
 
-        let outcome = self.scan_and_drain(parts, plan, stretch, &mut stats);
+        let outcome = self.scan_and_drain(parts, plan, stretch, &mut stats, trace.lend());
         if outcome.is_err() {
             self.records.drain();
         }
         outcome?;
-        self.name_hits(parts, plan, &mut stats)?;
+        self.name_hits(parts, plan, &mut stats, trace)?;
         let mut hits: Vec<(u64, f32)> =
             self.scratch.top.hits().iter().map(|h| (h.id, h.score)).collect();
         if hits.len() < plan.k
@@ -152,6 +154,7 @@ impl Worker {
         plan: &Plan,
         stretch: f32,
         stats: &mut SearchStats,
+        trace: Tracer<'_>,
     ) -> Result<(), SearchError> {
         let shape = &parts.shape;
         let kernels = Kernels::best();
@@ -184,7 +187,7 @@ impl Worker {
                 mean_product,
                 stretch,
             },
-            reads: Reads::new(self.records.as_mut(), &parts.records),
+            reads: Reads::new(self.records.as_mut(), &parts.records, trace),
             s: &mut self.scratch,
             stats,
         };
@@ -204,10 +207,11 @@ impl Worker {
         parts: &Parts,
         plan: &Plan,
         stats: &mut SearchStats,
+        trace: Tracer<'_>,
     ) -> Result<(), SearchError> {
         let hits = self.scratch.top.hits_mut();
         if let (Some(units), Some(reader)) = (&parts.ids, &mut self.ids) {
-            let mut reads = Reads::new(reader.as_mut(), units);
+            let mut reads = Reads::new(reader.as_mut(), units, trace);
             let outcome = read_ids(&mut reads, units, hits, stats);
             if outcome.is_err() {
                 reads.abandon();

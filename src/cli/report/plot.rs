@@ -1,0 +1,90 @@
+//! A plot: grid, lines and points.
+//!
+//! ```text
+//!   y label
+//!   tick ┼──────────────
+//!        │    ·──·
+//!   tick ┼──·───────────
+//!        └──┴────┴────┴─
+//!          tick     tick
+//!            x label
+//! ```
+
+use super::scale::Scale;
+use super::svg::{Anchor, Svg, colour};
+use super::{Plot, Spread};
+
+const WIDTH: f64 = 480.0;
+const HEIGHT: f64 = 310.0;
+const LEFT: f64 = 58.0;
+const RIGHT: f64 = 20.0;
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = 50.0;
+
+/// The plot for a page: each way its y axis can be spread, by name.
+pub(super) fn variants(plot: &Plot) -> Vec<(&'static str, String)> {
+    let draw = |log| {
+        let mut svg = Svg::default();
+        draw(&mut svg, plot, 0.0, log);
+        svg.inline((WIDTH, HEIGHT), &plot.title)
+    };
+    match plot.y.spread {
+        Spread::Linear => vec![("linear", draw(false))],
+        Spread::Log => vec![("log", draw(true))],
+        Spread::Either => vec![("linear", draw(false)), ("log", draw(true))],
+    }
+}
+
+/// The plot as a file of its own, with title and legend.
+pub(super) fn file(plot: &Plot) -> String {
+    const TITLE: f64 = 30.0;
+    let mut svg = Svg::default();
+    svg.text((WIDTH / 2.0, 22.0), Anchor::Middle, "title", &plot.title);
+    draw(&mut svg, plot, TITLE, plot.y.spread == Spread::Log);
+    let keys = plot.series.iter().enumerate().map(|(i, s)| (colour(i), s.name.as_str()));
+    let end = svg.legend(keys, TITLE + HEIGHT + 14.0, WIDTH);
+    svg.file((WIDTH, end))
+}
+
+fn draw(svg: &mut Svg, plot: &Plot, top: f64, log: bool) {
+    let points = plot.series.iter().flat_map(|series| &series.points);
+    let x = Scale::over(points.clone().map(|p| p.x), plot.x.spread == Spread::Log);
+    let y = Scale::over(points.map(|p| p.y), log);
+    let (bottom, height) = (top + HEIGHT - BOTTOM, HEIGHT - TOP - BOTTOM);
+    let right = WIDTH - RIGHT;
+    let across = |value| LEFT + x.share(value) * (right - LEFT);
+    let up = |value| bottom - y.share(value) * height;
+
+    for &tick in &y.ticks {
+        let at = up(tick);
+        svg.line((LEFT, at), (right, at), "grid");
+        svg.text((LEFT - 6.0, at + 4.0), Anchor::End, "tick", &y.label(tick));
+    }
+    for &tick in &x.ticks {
+        let at = across(tick);
+        svg.line((at, bottom), (at, bottom + 4.0), "axis");
+        svg.text((at, bottom + 19.0), Anchor::Middle, "tick", &x.label(tick));
+    }
+    svg.line((LEFT, bottom), (right, bottom), "axis");
+    svg.text((4.0, top + 14.0), Anchor::Start, "label", &plot.y.label);
+    let middle = f64::midpoint(LEFT, right);
+    svg.text((middle, bottom + 42.0), Anchor::Middle, "label", &plot.x.label);
+
+    for (i, series) in plot.series.iter().enumerate() {
+        let class = colour(i);
+        let shown: Vec<_> = series.points.iter().filter(|p| x.shows(p.x) && y.shows(p.y)).collect();
+        svg.open(&format!("data-series=\"{i}\""));
+        let mut d = String::new();
+        for (j, p) in shown.iter().enumerate() {
+            let step = if j == 0 { 'M' } else { 'L' };
+            d.push_str(&format!("{step}{:.1} {:.1}", across(p.x), up(p.y)));
+        }
+        if shown.len() > 1 {
+            svg.path(&d, &format!("line {class}"));
+        }
+        for p in shown {
+            svg.point((across(p.x), up(p.y)), &class, &p.note);
+        }
+        svg.close();
+    }
+}
