@@ -84,13 +84,17 @@ fn results(bench: &Workbench, experiment: &str) -> Vec<Value> {
 #[test]
 fn every_experiment_of_the_paper_runs_and_its_figures_are_finite() {
     let bench = Workbench::new();
-    bench.run("generate --n 4000 --dim 96 --out b.fbin --queries 50 --queries-out q.fbin").ok();
+    bench.run("generate --n 12000 --dim 64 --out b.fbin --queries 50 --queries-out q.fbin").ok();
     bench.run("groundtruth --base b.fbin --queries q.fbin --k 100 --out gt.bin").ok();
     let line = "bench --paper --base b.fbin --queries q.fbin --groundtruth gt.bin --dir d --quick \
-                --threads 1,2";
+                --threads 1,2 --io-backend memory";
     let out = bench.run(line).ok().stdout;
     for title in TABLES {
         assert!(out.contains(title), "{title} is not in: {out}");
+    }
+    let page = String::from_utf8(bench.read("d/report.html")).unwrap();
+    for title in TABLES {
+        assert!(page.contains(title), "{title} is not in the report");
     }
     assert!(!out.contains("NaN") && !out.contains("inf"), "{out}");
     for (experiment, rows) in [
@@ -98,7 +102,7 @@ fn every_experiment_of_the_paper_runs_and_its_figures_are_finite() {
         ("coarse", 3 * 2 * 2),
         ("table5", 5 * 2 * 2),
         ("table6", 2),
-        ("scaling", 3 * 2),
+        ("scaling", 4 * 2),
         ("figure14", 2 * 2 * 6),
         ("errors", (2 * 3 + 4) * 3),
         ("determinism", 2 * 3),
@@ -115,8 +119,9 @@ fn every_experiment_of_the_paper_runs_and_its_figures_are_finite() {
     }
 }
 
-/// What holds whatever the timing: a page is read once at most, and the blocking pipelines, which
-/// see every result before they decide, read none of a survivor's pages in vain.
+/// What holds whatever the timing: one read a page is at most one a survivor, waiting for a better
+/// threshold saves reads, and blocking pipelines, which see every result before they decide, read
+/// nothing in vain.
 fn reads_follow_the_pipeline(rows: &[Value]) {
     let number = |row: &Value, name: &str| row[name].as_f64().unwrap();
     for k in [10, 100] {
@@ -130,7 +135,7 @@ fn reads_follow_the_pipeline(rows: &[Value]) {
         assert!(issued("naive") >= issued("coalesced"));
         assert!(issued("overlapped") >= issued("scheduled"));
         assert_eq!(number(of("naive"), "wasted"), 0.0);
-        assert_eq!(number(of("overlapped"), "dropped"), 0.0);
+        assert!(number(of("full"), "nprobe") < number(of("full"), "nlist"));
     }
 }
 

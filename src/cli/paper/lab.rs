@@ -9,7 +9,6 @@ use rabitq_ssd::dataset::{Base, GroundTruth};
 use rabitq_ssd::evaluate::{BenchRow, RecallCurve, Repeat, Setting, Trial, Truth};
 use rabitq_ssd::{
     BuildOptions, BuildPlan, Index, IndexInfo, Metric, OpenOptions, Pipeline, SearchOptions,
-    available_threads,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +18,7 @@ use crate::cli::bench::read_ceiling;
 use crate::cli::console::Console;
 use crate::cli::options::Preset;
 use crate::cli::progress::Reporter;
+use crate::cli::report;
 
 /// A base, queries and their neighbours.
 pub(crate) struct Data {
@@ -103,10 +103,10 @@ pub(crate) struct Lab<'a> {
     pub(crate) open: OpenOptions,
     results: fs_err::File,
     curves: HashMap<String, RecallCurve>,
-    /// What the disk gives, measured once.
+    /// What the disk gives, measured once for each experiment.
     ceiling: Option<f64>,
-    /// Instruction set that searched.
-    kernels: String,
+    /// The index measured last.
+    measured: Option<IndexInfo>,
 }
 
 /// One row of the results file.
@@ -141,7 +141,7 @@ impl<'a> Lab<'a> {
             results: fs_err::File::create(dir.join("results.jsonl"))?,
             curves: HashMap::new(),
             ceiling: None,
-            kernels: String::new(),
+            measured: None,
         })
     }
 
@@ -261,7 +261,7 @@ impl<'a> Lab<'a> {
         self.reporter.pause();
         if self.ceiling.is_none() {
             self.ceiling = read_ceiling(&subject.index, &subject.info)?;
-            self.kernels.clone_from(&subject.info.kernels);
+            self.measured = Some(subject.info.clone());
         }
         let repeat = Repeat { rounds: if self.quick { 1 } else { 3 }, warmup: !self.quick };
         let setting = search.on(threads).at(nprobe);
@@ -306,23 +306,27 @@ impl<'a> Lab<'a> {
 
     /// What everything was measured on, names beside values.
     pub(crate) fn conditions(&self) -> Vec<(String, String)> {
-        let (data, open) = (&self.data, &self.open);
+        let data = &self.data;
         let threads: Vec<String> = self.threads.iter().map(usize::to_string).collect();
-        let mut all = vec![
+        let rounds = if self.quick { "1" } else { "3, after one that does not count" };
+        let mut all: Vec<(String, String)> = [
             ("data", format!("{}: {} x {}", data.name, data.base.n(), data.base.dim())),
             ("metric", self.metric.to_string()),
             ("queries", data.truth.queries().to_string()),
-            ("rounds", if self.quick { "1" } else { "3, after one that does not count" }.into()),
+            ("rounds", rounds.into()),
             ("threads", threads.join(", ")),
-            ("processors", available_threads().to_string()),
-            ("kernels", self.kernels.clone()),
-            ("I/O", format!("{}, O_DIRECT {}", open.backend, open.direct)),
-            ("version", env!("CARGO_PKG_VERSION").into()),
-        ];
-        if let Some(reads) = self.ceiling {
-            all.push(("ceiling", format!("{reads:.0} random 4 KiB reads/s, 64 in flight")));
+        ]
+        .map(|(name, value)| (name.into(), value))
+        .into();
+        if let Some(info) = &self.measured {
+            all.extend(report::machine(&self.dir, info, self.ceiling));
         }
-        all.into_iter().map(|(name, value)| (name.into(), value)).collect()
+        all
+    }
+
+    /// Measure the ceiling of the disk anew: other work on it comes and goes.
+    pub(crate) fn forget_ceiling(&mut self) {
+        self.ceiling = None;
     }
 }
 

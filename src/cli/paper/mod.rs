@@ -3,13 +3,15 @@
 //! ```text
 //! PaperArgs ─ Lab (lab.rs): the data, indexes built once and kept, operating points found once
 //!         └─ EXPERIMENTS, one file each ─ Exhibits (exhibit.rs): a table, perhaps a figure
-//!             └─ stdout: the tables          DIR/results.jsonl: every measured row
+//!             ├─ stdout: the tables          DIR/results.jsonl: every measured row
+//!             └─ DIR/report.html: all of it (page.rs)
 //! ```
 //! The paper's configuration is the subject, under `--threshold paper`; the main evaluation and the
 //! cost of a build show the default configuration beside it.
 
 mod lab;
 mod exhibit;
+mod page;
 mod table1;
 mod coarse;
 mod operating_points;
@@ -30,6 +32,7 @@ use rabitq_ssd::{Metric, OpenOptions, available_threads};
 
 use super::console::Console;
 use super::failure::usage;
+use super::report;
 use super::vectors::{self, Queries};
 use exhibit::Exhibit;
 use lab::{Data, Lab};
@@ -53,7 +56,7 @@ pub(crate) struct PaperArgs {
     /// Ground truth of these queries, of k 100 or 1000 for the experiments at these k
     #[arg(long, value_name = "FILE", requires = "paper")]
     groundtruth: Option<PathBuf>,
-    /// Folder of the indexes and of results.jsonl; indexes it holds already are
+    /// Folder of the indexes, of results.jsonl and of report.html; indexes it holds already are
     /// used again
     #[arg(long, value_name = "DIR", requires = "paper")]
     dir: Option<PathBuf>,
@@ -107,19 +110,25 @@ pub(crate) fn run(
     let data = args.data(metric)?;
     let threads = threads_in_order(threads);
     let mut lab = Lab::new(console, data, metric, dir, args.quick, threads, open)?;
+    let mut sections = Vec::new();
     for (name, experiment) in EXPERIMENTS {
         if !args.only.is_empty() && !args.only.iter().any(|only| only == name) {
             continue;
         }
         console.note(format_args!("{name} ..."));
+        lab.forget_ceiling();
         for exhibit in experiment(&mut lab)? {
             lab.reporter.pause();
             console.text(&exhibit)?;
+            sections.extend(exhibit.sections());
         }
     }
+    let page = dir.join("report.html");
+    report::write_html(&page::report(&lab, sections), &page)?;
     for (name, value) in lab.conditions() {
         console.text(format_args!("{name:>12}  {value}"))?;
     }
+    console.text(format_args!("{:>12}  {}", "report", page.display()))?;
     Ok(())
 }
 
