@@ -182,6 +182,105 @@ fn another_format_version_is_refused_with_both_numbers() {
 }
 
 #[test]
+fn results_are_never_written_over_what_is_read() {
+    let bench = built("");
+    let (base, queries, index) = (bench.read("b.fbin"), bench.read("q.fbin"), content(&bench, "i"));
+    for line in [
+        "search i q.fbin --out q.fbin",
+        "search i q.fbin --out ./q.fbin",
+        "search i q.fbin --out i/records.bin",
+        "search i q.fbin --out i/new.bin",
+        "groundtruth --base b.fbin --queries q.fbin --out i/../b.fbin",
+        "groundtruth --base b.fbin --queries q.fbin --out q.fbin",
+        "convert b.fbin b.fbin --dtype f32",
+    ] {
+        bench.run(line).fails(2, &["would overwrite", "choose another"]);
+    }
+    bench
+        .run("generate --n 9 --dim 4 --out g.fbin --queries-out ./g.fbin")
+        .fails(2, &["same file"]);
+    assert_eq!((bench.read("b.fbin"), bench.read("q.fbin")), (base, queries));
+    assert_eq!(content(&bench, "i"), index);
+    assert_eq!(bench.names(), ["b.fbin", "i", "q.fbin"]);
+}
+
+#[test]
+fn overwrite_removes_nothing_but_an_index() {
+    let bench = built("");
+    bench.write("i/notes.txt", b"precious");
+    bench.run("build b.fbin --out i --overwrite").fails(2, &["--overwrite", "other things"]);
+    assert_eq!(bench.read("i/notes.txt"), b"precious");
+    fs::remove_file(bench.path("i/notes.txt")).unwrap_or_default();
+    bench.write("i/manifest.json", b"damaged");
+    bench.run("build b.fbin --out i --overwrite").ok();
+
+    fs::create_dir(bench.path("site")).unwrap_or_default();
+    bench.write("site/manifest.json", b"{\"name\": \"an app\"}");
+    bench.run("build b.fbin --out site --overwrite").fails(2, &["--overwrite", "site"]);
+    assert_eq!(bench.read("site/manifest.json"), b"{\"name\": \"an app\"}");
+    bench.run("build b.fbin --out b.fbin/").fails(1, &["b.fbin exists"]);
+    bench.write("line.txt", b"a line without an end");
+    bench.run("groundtruth --base b.fbin --queries q.fbin --out gt.bin --k 10 --quiet").ok();
+    bench.run("bench i q.fbin gt.bin --jsonl line.txt").fails(1, &["line.txt", "no row"]);
+    assert_eq!(bench.read("line.txt"), b"a line without an end");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_build_goes_on_when_nobody_reads_its_plan() {
+    let bench = Workbench::new();
+    bench.fbin("b.fbin", &Rows::random(400, 24, 57));
+    for json in ["", "--json"] {
+        let line = format!("build b.fbin --out i --overwrite {json}");
+        let (reader, writer) = std::io::pipe().unwrap_or_else(|e| panic!("{e}"));
+        drop(reader);
+        let status = std::process::Command::new(env!("CARGO_BIN_EXE_rabitq-ssd"))
+            .current_dir(bench.path("."))
+            .args(line.split_whitespace())
+            .stdout(writer)
+            .status();
+        assert_eq!(status.ok().and_then(|status| status.code()), Some(0));
+        bench.run("verify i").ok();
+        fs::remove_dir_all(bench.path("i")).unwrap_or_default();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_no_utf8_work_and_are_shown_with_replacements() {
+    use std::os::unix::ffi::OsStrExt;
+    let bench = Workbench::new();
+    bench.fbin("b.fbin", &Rows::random(400, 24, 58));
+    let odd = |name: &[u8]| bench.path(".").join(std::ffi::OsStr::from_bytes(name));
+    let run = |words: &[&std::ffi::OsStr]| {
+        let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_rabitq-ssd"))
+            .current_dir(bench.path("."))
+            .args(words)
+            .arg("--json")
+            .output();
+        let output = output.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let [base, index, truth] =
+        [odd(b"\xff.fbin"), odd(b"\xffi"), odd(b"\xffgt")].map(std::path::PathBuf::into_os_string);
+    let out = "--out".as_ref();
+    run(&["convert".as_ref(), "b.fbin".as_ref(), &base]);
+    run(&[
+        "groundtruth".as_ref(),
+        "--base".as_ref(),
+        &base,
+        "--queries".as_ref(),
+        &base,
+        out,
+        &truth,
+    ]);
+    assert!(run(&["build".as_ref(), &base, out, &index]).contains('\u{fffd}'));
+    run(&["verify".as_ref(), &index]);
+    run(&["search".as_ref(), &index, &base]);
+}
+
+#[test]
 fn quickstart_keeps_its_folder_and_its_suggestions_work() {
     let bench = Workbench::new();
     let first = bench.run("quickstart --n 1000 --dim 32").ok();

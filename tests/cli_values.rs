@@ -259,3 +259,33 @@ fn several_files_are_one_base_and_every_format_is_read() {
         assert_eq!(ids, &[query as u64]);
     }
 }
+
+#[test]
+fn ids_that_cannot_name_every_row_are_refused_with_the_reason() {
+    let bench = Workbench::new();
+    bench.fbin("b.fbin", &Rows::random(3, 8, 91));
+    let ids = |ids: &[u64]| {
+        let words = ids.iter().flat_map(|id| id.to_le_bytes());
+        let header = [ids.len() as u32, 1].map(u32::to_le_bytes).concat();
+        bench.write("ids.u64bin", &header.into_iter().chain(words).collect::<Vec<u8>>());
+        bench.run("build b.fbin --out i --ids ids.u64bin")
+    };
+    ids(&[7, 8, 7]).fails(1, &["ids.u64bin", "id 7 stands at rows 0 and 2"]);
+    ids(&[7, 8]).fails(2, &["--ids", "2 ids for 3 rows"]);
+    bench.run("build b.fbin --out i --ids missing.npy").fails(1, &["missing.npy", "No such file"]);
+    assert_eq!(bench.names(), ["b.fbin", "ids.u64bin"]);
+    ids(&[7, 8, 9]).ok();
+}
+
+#[test]
+fn more_threads_than_help_are_refused_with_the_most_that_work() {
+    let bench = Workbench::new();
+    bench.fbin("b.fbin", &Rows::random(30, 8, 92));
+    for threads in ["0", "-1", "1025", "1000000000"] {
+        bench
+            .run(&format!("build b.fbin --out i --threads {threads}"))
+            .fails(2, &["from 1 to 1024"]);
+    }
+    bench.run("build b.fbin --out i --threads 128").ok();
+    bench.run("search i b.fbin --threads 128").ok();
+}

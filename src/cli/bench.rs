@@ -9,7 +9,7 @@ use rabitq_ssd::{Backend, Index, IndexInfo, Pipeline, Progress};
 
 use super::console::Console;
 use super::failure::usage;
-use super::options::{self, SearchArgs, at_least_1, share};
+use super::options::{self, SearchArgs, at_least_1, share, thread_count};
 use super::progress::Reporter;
 use super::report::{Gathered, ReportArgs};
 use super::rows::{self, Journal, NamedRow};
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pipeline: Vec<Pipeline>,
     /// Threads the queries are spread over; one or several [default: all]
-    #[arg(long, value_name = "T,...", value_delimiter = ',', value_parser = at_least_1,
+    #[arg(long, value_name = "T,...", value_delimiter = ',', value_parser = thread_count,
           allow_negative_numbers = true)]
     threads: Vec<usize>,
     /// Take lists from a TOML file where none is given here: k, nprobe or recall, threads, alpha,

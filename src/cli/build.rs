@@ -10,8 +10,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::console::Console;
+use super::failure::unless_closed;
 use super::next;
-use super::options::{Preset, at_least_1, threads};
+use super::options::{Preset, at_least_1, thread_count, threads};
 use super::progress::Reporter;
 use super::size::{Size, grouped};
 use super::table::Pairs;
@@ -67,10 +68,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "per-vector|paper")]
     bound: Option<Bound>,
     /// Seed of the rotation, the sample and the clustering
-    #[arg(long, value_name = "S", default_value_t = 42)]
+    #[arg(long, value_name = "S", default_value_t = 42, allow_negative_numbers = true)]
     seed: u64,
     /// Threads [default: all]
-    #[arg(long, value_name = "T", value_parser = at_least_1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", value_parser = thread_count, allow_negative_numbers = true)]
     threads: Option<usize>,
     /// External ids, one for each row in order: .npy of u64 or i64, or .u64bin (u32 count, u32 1,
     /// then u64s) [default: row numbers from 0]
@@ -95,8 +96,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let base = vectors::open(&args.base)?;
     let options = args.options(base.n())?;
     let plan = BuildPlan::new(&base, &options)?;
-    console.object(&Event { event: "plan", body: &plan })?;
-    console.text(format_args!("plan\n{}\n", describe(&plan, &options, base.dtype())))?;
+    unless_closed(console.object(&Event { event: "plan", body: &plan }))?;
+    let described = format!("plan\n{}\n", describe(&plan, &options, base.dtype()));
+    unless_closed(console.text(described).map_err(Into::into))?;
 
     let reporter = Reporter::new(console);
     let report = Index::build(&base, &args.out, &options, &reporter)?;
@@ -104,7 +106,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     warn(&report, &options, console);
     let info = Index::open(&args.out, &OpenOptions::default())?.info();
     console.object(&json!({
-        "event": "built", "out": args.out, "info": info, "total_seconds": report.total_seconds,
+        "event": "built", "out": args.out.to_string_lossy(), "info": info, "total_seconds": report.total_seconds,
         "seconds": Value::from_iter(report.seconds.iter().map(|&(stage, s)| (stage, s))),
     }))?;
     console.text(summary(args, &report, &info))?;

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::console::Console;
 use super::progress::Reporter;
 use super::size::{Size, grouped};
+use super::vectors::keep_inputs;
 
 /// Convert a vector file to another format or value type
 ///
@@ -38,6 +39,7 @@ Examples:
   rabitq-ssd convert base.fbin base.npy --dtype f16 --rounding nearest";
 
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
+    keep_inputs(&args.dst, [&args.src])?;
     let source = Base::open(&[&args.src])?;
     let rounding = match args.rounding.as_str() {
         "nearest" => Rounding::Nearest,
@@ -52,8 +54,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let dtype = args.dtype.or(natural).unwrap_or(source.raw_dtype()).to_string();
     let bytes = fs_err::metadata(&args.dst)?.len();
     console.object(&json!({
-        "src": args.src, "dst": args.dst, "n": n, "dim": source.dim(), "dtype": dtype,
-        "bytes": bytes,
+        "src": args.src.to_string_lossy(), "dst": args.dst.to_string_lossy(), "n": n,
+        "dim": source.dim(), "dtype": dtype, "bytes": bytes,
     }))?;
     let (dst, rows, dim) = (args.dst.display(), grouped(n), source.dim());
     console.text(format_args!("{dst}: {rows} x {dim} {dtype}, {}", Size(bytes)))?;

@@ -54,6 +54,11 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     if wrong_usage { 2 } else { 1 }
 }
 
+/// Goes on when the reader of stdout went away: for what is printed before the work is done.
+pub(crate) fn unless_closed(printed: anyhow::Result<()>) -> anyhow::Result<()> {
+    printed.or_else(|error| if is_closed_pipe(&error) { Ok(()) } else { Err(error) })
+}
+
 /// The reader of stdout went away, as `head` does: the rest is not wanted, and that is no error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {

@@ -8,9 +8,10 @@ use serde_json::json;
 use super::console::Console;
 use super::failure::usage;
 use super::next;
-use super::options::{at_least_1, threads};
+use super::options::{at_least_1, thread_count, threads};
 use super::progress::Reporter;
 use super::size::{Size, grouped};
+use super::vectors::same_file;
 use rabitq_ssd::Progress;
 
 /// Write synthetic vectors shaped like embeddings: clustered, with a power-law spectrum
@@ -29,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Seed of everything random
-    #[arg(long, value_name = "S", default_value_t = 42)]
+    #[arg(long, value_name = "S", default_value_t = 42, allow_negative_numbers = true)]
     seed: u64,
     /// Type of the values: f32 or u8 [default: what the extension of --out says, else f32]
     #[arg(long, value_name = "f32|u8", value_parser = dtype)]
@@ -48,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     queries_out: Option<PathBuf>,
     /// Threads [default: all]
-    #[arg(long, value_name = "T", value_parser = at_least_1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", value_parser = thread_count, allow_negative_numbers = true)]
     threads: Option<usize>,
 }
 
@@ -58,7 +59,9 @@ Examples:
   rabitq-ssd generate --n 1000000 --dim 128 --norms spread --dtype u8 --out base.u8bin";
 
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
-    if args.queries_out.as_ref() == Some(&args.out) {
+    if let Some(queries_out) = &args.queries_out
+        && same_file(queries_out, &args.out)
+    {
         return Err(usage("--out and --queries-out name the same file"));
     }
     let spec = args.spec();
@@ -71,8 +74,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let bytes = fs_err::metadata(&args.out)?.len();
     let queries = args.queries_out.as_ref().map(|_| args.queries);
     console.object(&json!({
-        "out": args.out, "n": args.n, "dim": args.dim, "dtype": spec.dtype.to_string(),
-        "seed": args.seed, "bytes": bytes, "queries_out": args.queries_out, "queries": queries,
+        "out": args.out.to_string_lossy(), "n": args.n, "dim": args.dim,
+        "dtype": spec.dtype.to_string(), "seed": args.seed, "bytes": bytes,
+        "queries_out": args.queries_out.as_ref().map(|out| out.to_string_lossy()),
+        "queries": queries,
     }))?;
     console.text(format_args!(
         "{}: {} x {} {}, {}",

@@ -10,10 +10,10 @@ use serde_json::json;
 use super::console::Console;
 use super::failure::usage;
 use super::next;
-use super::options::{at_least_1, threads};
+use super::options::{at_least_1, thread_count, threads};
 use super::progress::Reporter;
 use super::size::grouped;
-use super::vectors::{self, Queries};
+use super::vectors::{self, Queries, keep_inputs};
 
 /// Compute the exact nearest rows of each query, to measure recall against
 ///
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Threads [default: all]
-    #[arg(long, value_name = "T", value_parser = at_least_1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", value_parser = thread_count, allow_negative_numbers = true)]
     threads: Option<usize>,
 }
 
@@ -53,6 +53,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if args.out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ivecs")) {
         return Err(usage(".ivecs cannot hold scores: give --out another extension, as gt.bin"));
     }
+    keep_inputs(&args.out, args.base.iter().chain([&args.queries]))?;
     let started = Instant::now();
     let base = vectors::open(&args.base)?;
     let of = args.base.first().cloned().unwrap_or_default();
@@ -73,8 +74,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     truth.write(&args.out)?;
     let seconds = started.elapsed().as_secs_f64();
     console.object(&json!({
-        "out": args.out, "queries": truth.queries, "k": truth.k, "metric": args.metric,
-        "n": base.n(), "dim": base.dim(), "invalid_rows": exact.invalid_rows, "seconds": seconds,
+        "out": args.out.to_string_lossy(), "queries": truth.queries, "k": truth.k,
+        "metric": args.metric, "n": base.n(), "dim": base.dim(),
+        "invalid_rows": exact.invalid_rows, "seconds": seconds,
     }))?;
     console.text(format_args!(
         "{}: the {} nearest of {} rows for {} queries, in {seconds:.1} s\n\nNext: {} bench INDEX {} {}",

@@ -14,6 +14,10 @@ const NPY_MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Read all ids.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u64>> {
+    // Looking before opening: a pipe would wait for its writer.
+    if fs_err::metadata(path).is_ok_and(|found| !found.is_file()) {
+        bail!("{}: not a regular file; ids are read from .npy or .u64bin", path.display());
+    }
     let bytes = fs_err::read(path)?;
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let ids = match extension.to_ascii_lowercase().as_str() {
@@ -21,7 +25,23 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u64>> {
         "npy" => from_npy(&bytes),
         _ => bail!("{}: unknown extension; ids are read from .npy or .u64bin", path.display()),
     };
-    ids.with_context(|| format!("{}: no file of ids", path.display()))
+    ids.and_then(distinct).with_context(|| format!("{}: no file of ids", path.display()))
+}
+
+/// The ids as they are, unless one stands at two rows: a search could not tell those apart.
+fn distinct(ids: Vec<u64>) -> anyhow::Result<Vec<u64>> {
+    let mut sorted: Vec<(u64, usize)> = ids.iter().copied().zip(0..).collect();
+    sorted.sort_unstable();
+    let twice = sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+    if let Some(pair) = twice.min_by_key(|pair| pair[1].1) {
+        bail!(
+            "id {} stands at rows {} and {}: every row needs its own",
+            pair[0].0,
+            pair[0].1,
+            pair[1].1
+        );
+    }
+    Ok(ids)
 }
 
 fn from_bin(bytes: &[u8]) -> anyhow::Result<Vec<u64>> {
@@ -41,7 +61,10 @@ fn from_npy(bytes: &[u8]) -> anyhow::Result<Vec<u64>> {
     let signed = match field(&header, "'descr':'").and_then(|d| d.split('\'').next()) {
         Some("<u8") => false,
         Some("<i8") => true,
-        found => bail!("values of type {found:?}, expected little-endian u64 or i64"),
+        found => {
+            let found = found.unwrap_or("none");
+            bail!("values of type {found:?}, expected little-endian u64 or i64 (<u8 or <i8)")
+        }
     };
     let shape = field(&header, "'shape':(").and_then(|s| s.split(')').next()).unwrap_or_default();
     let mut sizes = shape.split(',').filter(|size| !size.is_empty());
@@ -108,6 +131,13 @@ mod tests {
         let mut bin = [3u32.to_le_bytes(), 1u32.to_le_bytes()].concat();
         ids.iter().for_each(|id| bin.extend(id.to_le_bytes()));
         assert_eq!(from_bin(&bin).unwrap(), ids);
+    }
+
+    #[test]
+    fn an_id_of_two_rows_is_refused_with_both() {
+        assert_eq!(distinct(vec![5, 0, 7]).unwrap(), [5, 0, 7]);
+        let twice = distinct(vec![5, 9, 7, 9, 5]).unwrap_err().to_string();
+        assert_eq!(twice, "id 9 stands at rows 1 and 3: every row needs its own");
     }
 
     #[test]

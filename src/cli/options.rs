@@ -161,6 +161,17 @@ pub(crate) fn threads(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(available_threads)
 }
 
+/// Threads beyond this only contend: starting 5,000 on two cores takes minutes.
+const MOST_THREADS: usize = 1024;
+
+/// A number of threads.
+pub(crate) fn thread_count(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|count| (1..=MOST_THREADS).contains(count))
+        .ok_or_else(|| format!("expected a whole number from 1 to {MOST_THREADS}, found {text:?}"))
+}
+
 /// A whole number of at least 1.
 pub(crate) fn at_least_1(text: &str) -> Result<usize, String> {
     text.parse()

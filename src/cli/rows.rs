@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use rabitq_ssd::evaluate::{BenchRow, Setting};
 use rabitq_ssd::{IndexInfo, SearchOptions};
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,8 @@ impl Journal {
         for (number, line) in text.split_inclusive('\n').enumerate() {
             // A line without its end was being written when the run stopped.
             if !line.ends_with('\n') {
+                let (path, number) = (path.display(), number + 1);
+                ensure!(line.starts_with('{'), "{path} line {number} is no row of `bench`");
                 break;
             }
             whole += line.len() as u64;

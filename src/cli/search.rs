@@ -8,10 +8,10 @@ use rabitq_ssd::{Index, IndexInfo, Metric, Pipeline, SearchOptions, SearchResult
 use serde::Serialize;
 
 use super::console::Console;
-use super::options::{SearchArgs, Setting, at_least_1, share};
+use super::options::{SearchArgs, Setting, at_least_1, share, thread_count};
 use super::size::grouped;
 use super::table::{Grid, Pairs};
-use super::vectors::{Queries, Rows};
+use super::vectors::{Queries, Rows, keep_inputs};
 
 /// Find the nearest vectors of each query
 ///
@@ -44,12 +44,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value_t = Pipeline::Full)]
     pipeline: Pipeline,
     /// Threads the queries are spread over [default: all]
-    #[arg(long, value_name = "T", value_parser = at_least_1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", value_parser = thread_count, allow_negative_numbers = true)]
     threads: Option<usize>,
     #[command(flatten)]
     search: SearchArgs,
     /// Search only some queries, numbered from 0: 5, 10..20 (without 20), 10.. or ..20
-    #[arg(long, value_name = "RANGE", help_heading = "Input and output")]
+    #[arg(
+        long,
+        value_name = "RANGE",
+        help_heading = "Input and output",
+        allow_hyphen_values = true
+    )]
     rows: Option<Rows>,
     /// Also write ids and scores to a file: u32 queries, u32 k, all ids as u32, all scores as f32.
     /// k is at most the number of vectors; missing results have id 4294967295 and an infinite score
@@ -78,6 +83,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         threshold: None,
     };
     let mut options = args.search.options(&setting)?;
+    if let Some(out) = &args.out {
+        keep_inputs(out, [&args.index, &args.queries])?;
+    }
     let index = Index::open(&args.index, &args.search.open())?;
     let info = index.info();
     let queries = Queries::read(&args.queries, info.dim, &args.index, args.rows.as_ref())?;

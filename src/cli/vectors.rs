@@ -54,6 +54,40 @@ pub(crate) fn open(paths: &[PathBuf]) -> anyhow::Result<Base> {
     Ok(Base::open(paths)?)
 }
 
+/// An error when a command would write `out` over one of its `inputs` or into one of them, which
+/// the old content would not survive.
+pub(crate) fn keep_inputs<'a>(
+    out: &Path,
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+) -> anyhow::Result<()> {
+    for input in inputs {
+        if place(out).starts_with(place(input)) {
+            let (out, input) = (out.display(), input.display());
+            let problem =
+                format!("{out} would overwrite {input}, which is read: choose another file");
+            return Err(usage(problem));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two paths name one file, which need not exist yet.
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
+    place(a) == place(b)
+}
+
+/// Where a path leads, as far as that exists: two names of one file give the same.
+fn place(path: &Path) -> PathBuf {
+    if let Ok(place) = fs_err::canonicalize(path) {
+        return place;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if parent == Path::new("") => place(Path::new(".")).join(name),
+        (Some(parent), Some(name)) => place(parent).join(name),
+        _ => path.into(),
+    }
+}
+
 /// A range of row numbers: `5`, `10..20`, `10..`, `..20`; from 0, the end not included.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rows {

@@ -29,7 +29,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let report = rabitq_ssd::verify(&args.index, &reporter)?;
     drop(reporter);
     console.object(&json!({
-        "index": args.index, "ok": report.ok(), "problem": report.problem, "files": report.files,
+        "index": args.index.to_string_lossy(), "ok": report.ok(), "problem": report.problem,
+        "files": report.files,
     }))?;
     let mut grid = Grid::new(&["file", "size", "state"]).with_text();
     for file in &report.files {

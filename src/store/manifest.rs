@@ -70,9 +70,12 @@ impl Manifest {
                 problem: "not an index directory".into(),
             });
         }
-        let length = fs_err::metadata(&path)
-            .map_err(|e| unreadable(format!("not an index, or an incomplete one: {e}")))?
-            .len();
+        let found = std::fs::metadata(&path)
+            .map_err(|e| unreadable(format!("not an index, or an incomplete one: {e}")))?;
+        let length = found.len();
+        if !found.is_file() {
+            return Err(unreadable("not a regular file".into()));
+        }
         if length > MANIFEST_LIMIT {
             return Err(unreadable(format!("{length} bytes are no manifest")));
         }

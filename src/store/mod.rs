@@ -35,3 +35,23 @@ pub(crate) const RECORDS: &str = "records.bin";
 pub(crate) const IDS: &str = "ids.bin";
 pub(crate) const ZEROS: &str = "zeros.bin";
 pub(crate) const BUILD: &str = "build.json";
+
+/// Measured operating points beside an index; outside the identity like [`BUILD`].
+const TUNING: &str = "tuning.json";
+
+/// Every file an index directory may hold.
+const FILES: [&str; 13] = [
+    manifest::MANIFEST,
+    ROTATION,
+    LISTS,
+    CENTROIDS,
+    COARSE,
+    CODES,
+    SCALES,
+    CHECKS,
+    RECORDS,
+    IDS,
+    ZEROS,
+    BUILD,
+    TUNING,
+];

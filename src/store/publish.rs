@@ -19,6 +19,8 @@ impl Draft {
     /// Starts a draft for `target`. An existing target is an error unless `overwrite`, and then
     /// must be an index (or empty), so that a slip of the hand never replaces other data.
     pub(crate) fn create(target: &Path, overwrite: bool) -> Result<Self, BuildError> {
+        // Without a slash at its end, which would hide a file of this name until the rename.
+        let target = &target.components().collect::<PathBuf>();
         if target.symlink_metadata().is_ok() {
             if !overwrite {
                 return Err(BuildError::Exists(target.into()));
@@ -27,7 +29,8 @@ impl Draft {
                 return Err(BuildError::Option {
                     option: "--overwrite",
                     problem: format!(
-                        "{} is not an index directory; remove it yourself or choose another --out",
+                        "{} is not an index, or holds other things beside it; remove it yourself \
+                         or choose another --out",
                         target.display()
                     ),
                 });
@@ -73,13 +76,22 @@ impl Draft {
     }
 }
 
-/// Whether `target` is an index or an empty directory.
+/// Whether `target` is an empty directory or an index, damaged or not, with nothing beside it:
+/// everything in the directory goes, and other programs have a `manifest.json` too.
 fn replaceable(target: &Path) -> io::Result<bool> {
     if !fs_err::symlink_metadata(target)?.is_dir() {
         return Ok(false);
     }
-    Ok(target.join(super::manifest::MANIFEST).is_file()
-        || fs_err::read_dir(target)?.next().is_none())
+    let (mut files, mut ours) = (0, 0);
+    for entry in fs_err::read_dir(target)? {
+        let name = entry?.file_name();
+        files += 1;
+        if !super::FILES.iter().any(|known| name == *known) {
+            return Ok(false);
+        }
+        ours += u32::from(name != super::manifest::MANIFEST);
+    }
+    Ok(files == 0 || ours > 0)
 }
 
 /// Temporary directories are private; an index gets the permissions a new directory would have.

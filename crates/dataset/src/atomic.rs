@@ -4,7 +4,8 @@
 //! create   .NAME.XXXXXX.partial beside the target      dropped: removed
 //! publish  flush, fsync, rename over the target, fsync the directory
 //! ```
-//! An existing target keeps its old content until the rename.
+//! An existing target keeps its old content until the rename. Only files are replaced: a rename
+//! over `/dev/null` or a pipe would put a file in its place for everybody.
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -26,8 +27,12 @@ pub(crate) struct AtomicFile {
 impl AtomicFile {
     /// Begin a file that will appear at `target`.
     pub(crate) fn create(target: &Path) -> Result<Self, DatasetError> {
-        let Some(name) = target.file_name().filter(|_| !target.is_dir()) else {
-            return Err(DatasetError::Directory { path: target.to_path_buf() });
+        // A link is followed, so that its target is replaced and not the link.
+        let resolved = target.canonicalize();
+        let target = resolved.as_deref().unwrap_or(target);
+        let occupied = target.metadata().is_ok_and(|found| !found.is_file());
+        let Some(name) = target.file_name().filter(|_| !occupied) else {
+            return Err(DatasetError::NotReplaceable { path: target.to_path_buf() });
         };
         let directory = match target.parent() {
             Some(parent) if parent != Path::new("") => parent.to_path_buf(),

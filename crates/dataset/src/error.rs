@@ -27,6 +27,12 @@ pub enum DatasetError {
         /// The directory.
         path: PathBuf,
     },
+    /// Something that is no file stands where one is to be written.
+    #[error("{}: a directory, pipe or device stands there; name a file to write", path.display())]
+    NotReplaceable {
+        /// What stands there.
+        path: PathBuf,
+    },
     /// Pipes, sockets and devices have no size to check and cannot be read at a position.
     #[error("{}: not a regular file (a pipe, socket or device); copy it to a file first", path.display())]
     NotAFile {

@@ -210,7 +210,9 @@ impl<'a> Span<'a> {
 /// Open a file that has a size and can be read at any position. Looking before opening matters:
 /// opening a pipe would wait for its writer.
 pub(crate) fn open_regular(path: &Path) -> Result<(fs_err::File, u64), DatasetError> {
-    let metadata = fs_err::metadata(path)?;
+    // Where even looking fails, the error of opening says it in plainer words.
+    let metadata = std::fs::metadata(path)
+        .or_else(|_| fs_err::File::open(path).and_then(|file| file.metadata()))?;
     if metadata.is_dir() {
         return Err(DatasetError::Directory { path: path.to_path_buf() });
     }

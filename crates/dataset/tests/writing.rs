@@ -100,6 +100,25 @@ fn rounding_and_clamping_are_done_when_asked_for() {
     assert_eq!(halves, [65_504.0, -65_504.0, 0.099_975_586]);
 }
 
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_only_files_are_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, link) = (dir.path().join("a.fbin"), dir.path().join("link.fbin"));
+    std::fs::write(&file, b"old").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    VectorWriter::create(&link, 1, Dtype::F32).unwrap().finish().unwrap();
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(std::fs::read(&file).unwrap().len(), 8);
+
+    let socket = dir.path().join("s.fbin");
+    let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let message = VectorWriter::create(&socket, 1, Dtype::F32).unwrap_err().to_string();
+    assert!(message.contains("s.fbin") && message.contains("a file to write"), "{message}");
+    assert!(!socket.symlink_metadata().unwrap().is_file());
+    assert_eq!(names(dir.path()), ["a.fbin", "link.fbin", "s.fbin"]);
+}
+
 #[test]
 fn an_extension_that_does_not_go_with_the_type_is_refused() {
     let dir = tempfile::tempdir().unwrap();
