@@ -13,7 +13,7 @@
 //! * **Products screen, exact arithmetic decides.** A blocked matrix product is the fastest way to
 //!   compare many rows with many rows, but its sums are rounded in an order that belongs to the
 //!   matrix library. So it only proposes: everything within a proven rounding bound of the best
-//!   ([`mod@screen`]) is computed again from the rows, and that second number is the answer. Results
+//!   (`screen.rs`) is computed again from the rows, and that second number is the answer. Results
 //!   therefore do not depend on tile sizes, thread counts or the library's kernels.
 //! * **Work is cut by the data, never by the threads.** Row blocks, batches and sums have fixed
 //!   borders and fixed orders; threads only decide who computes what.
