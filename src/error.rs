@@ -35,7 +35,7 @@ pub enum BuildError {
     InvalidRows {
         /// The file of the first bad row.
         file: PathBuf,
-        /// The first bad row, counted from 0 within the base.
+        /// The first bad row, counted from 0 within its file.
         row: u64,
         /// What is wrong with it.
         reason: String,

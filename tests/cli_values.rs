@@ -93,6 +93,21 @@ fn zero_rows_under_cosine_score_0_and_rank_last() {
 }
 
 #[test]
+fn an_index_of_nothing_but_zero_rows_is_searched_with_defaults() {
+    let bench = Workbench::new();
+    let zeros = Rows { dim: 16, values: vec![0.0; 16 * 20] };
+    bench.fbin("b.fbin", &zeros);
+    bench.fbin("q.fbin", &Rows::random(2, 16, 93));
+    bench.run("build b.fbin --out i --metric cosine").ok();
+    for (ids, scores) in bench.search("i q.fbin --k 3") {
+        assert_eq!((ids, scores), (vec![0, 1, 2], vec![0.0; 3]));
+    }
+    bench.run("groundtruth --base b.fbin --queries q.fbin --metric cosine --k 3 --out gt.bin").ok();
+    let rows = bench.run("bench i q.fbin gt.bin --k 3 --no-probe --json").ok().json();
+    assert_eq!(rows[0]["recall"], 1.0, "{rows:?}");
+}
+
+#[test]
 fn a_zero_query_and_a_constant_query_have_finite_scores_and_the_right_neighbours() {
     let queries = Rows::of(&[&[0.0; 24], &[0.5; 24]]);
     for metric in ["l2", "ip"] {

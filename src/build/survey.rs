@@ -53,10 +53,10 @@ impl Survey {
         }
         progress.update("check", base.n(), base.n());
         if let (OnInvalid::Error, Some(first)) = (on_invalid, check.first()) {
-            let (file, _) = base.locate(first.row);
+            let (file, row) = base.locate(first.row);
             return Err(BuildError::InvalidRows {
                 file: file.into(),
-                row: first.row,
+                row,
                 reason: first.reason.to_string(),
                 count: check.invalid().len(),
                 n: base.n(),

@@ -166,7 +166,8 @@ impl Run<'_> {
         let index = Index::open(path, &args.search.open())?;
         let info = index.info();
         if self.sweep.nprobe.is_empty() {
-            settings.iter_mut().for_each(|s| s.options.nprobe = s.options.nprobe.min(info.nlist));
+            let most = info.nlist.max(1);
+            settings.iter_mut().for_each(|s| s.options.nprobe = s.options.nprobe.min(most));
         }
         let queries = Queries::read(self.queries, info.dim, path, None)?;
         let truth = args.truth(self, &info, &queries)?;

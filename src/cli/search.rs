@@ -90,7 +90,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let info = index.info();
     let queries = Queries::read(&args.queries, info.dim, &args.index, args.rows.as_ref())?;
     if args.nprobe.is_none() {
-        options.nprobe = options.nprobe.min(info.nlist);
+        // An index of nothing but zero rows has no lists, and is searched all the same.
+        options.nprobe = options.nprobe.min(info.nlist).max(1);
     }
     for warning in index.warnings(&options) {
         console.warn(warning);
