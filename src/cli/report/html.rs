@@ -42,11 +42,15 @@ fn machine(pairs: &[(String, String)]) -> String {
     let mut list = String::from("<dl class=\"pairs\">\n");
     for (name, value) in pairs {
         let lines: Vec<String> = value.lines().map(escape).collect();
-        let value = lines.join("<br>");
-        list.push_str(&format!("<div><dt>{}</dt><dd>{value}</dd></div>\n", escape(name)));
+        let class = if value.len() > LONG { " class=\"long\"" } else { "" };
+        let (name, value) = (escape(name), lines.join("<br>"));
+        list.push_str(&format!("<div{class}><dt>{name}</dt><dd>{value}</dd></div>\n"));
     }
     list + "</dl>\n"
 }
+
+/// Letters beyond which a value gets a line of its own.
+const LONG: usize = 80;
 
 fn heading(title: &str, note: &str) -> String {
     let note = if note.is_empty() {
@@ -68,12 +72,18 @@ fn table_section(section: usize, table: &Table) -> String {
     for column in &table.columns {
         head.push_str(&format!("<th><button type=\"button\">{}</button></th>", escape(column)));
     }
+    let is_numeric = |column: usize| {
+        let mut cells = table.rows.iter().filter_map(|row| row.get(column));
+        cells.all(|cell| cell.is_number() || cell.is_null())
+    };
+    let numeric: Vec<bool> = (0..table.columns.len()).map(is_numeric).collect();
     let mut rows = String::new();
     for (i, row) in table.rows.iter().enumerate() {
         let cells: String = row
             .iter()
-            .map(|cell| {
-                let class = if cell.is_number() { " class=\"number\"" } else { "" };
+            .zip(&numeric)
+            .map(|(cell, &numeric)| {
+                let class = if numeric { " class=\"number\"" } else { "" };
                 format!("<td{class}>{}</td>", escape(&shown(cell)))
             })
             .collect();

@@ -11,6 +11,7 @@
 
 mod gather;
 mod bench;
+mod curves;
 mod html;
 mod machine;
 mod plot;

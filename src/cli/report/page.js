@@ -86,7 +86,7 @@ function showTip(text, event) {
   if (!text) return;
   tip.textContent = text;
   const { width, height } = tip.getBoundingClientRect();
-  const left = Math.min(event.clientX + 14, innerWidth - width - 8);
+  const left = Math.min(event.clientX + 14, document.documentElement.clientWidth - width - 8);
   const below = event.clientY + 18 + height < innerHeight;
   tip.style.left = `${Math.max(8, left)}px`;
   tip.style.top = `${below ? event.clientY + 18 : event.clientY - height - 12}px`;

@@ -46,10 +46,19 @@ pub(super) fn file(plot: &Plot) -> String {
     svg.file((WIDTH, end))
 }
 
+/// Zero, when it is near enough to the values that leaving it out would flatter differences.
+fn from_zero(plot: &Plot, log: bool) -> Option<f64> {
+    let values = plot.series.iter().flat_map(|s| &s.points).map(|p| p.y);
+    let low = values.clone().fold(f64::INFINITY, f64::min);
+    let high = values.fold(f64::NEG_INFINITY, f64::max);
+    (!log && low >= 0.0 && low < 0.6 * high).then_some(0.0)
+}
+
 fn draw(svg: &mut Svg, plot: &Plot, top: f64, log: bool) {
     let points = plot.series.iter().flat_map(|series| &series.points);
     let x = Scale::over(points.clone().map(|p| p.x), plot.x.spread == Spread::Log);
-    let y = Scale::over(points.map(|p| p.y), log);
+    let (zero, values) = (from_zero(plot, log), points.map(|p| p.y));
+    let y = Scale::over(values.chain(zero), log);
     let (bottom, height) = (top + HEIGHT - BOTTOM, HEIGHT - TOP - BOTTOM);
     let right = WIDTH - RIGHT;
     let across = |value| LEFT + x.share(value) * (right - LEFT);

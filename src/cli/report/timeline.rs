@@ -83,7 +83,9 @@ fn draw_lane(svg: &mut Svg, lane: &Lane, time: &Scale, top: f64) {
     let most = lane.reads.iter().map(|&(_, reads)| reads).max().unwrap_or(0);
     svg.path(&format!("M0 {top}h{WIDTH}v{LANE}h-{WIDTH}z"), "ground");
     svg.text((LEFT, top + 16.0), Anchor::Start, "name", &lane.name);
-    let summary = format!("{:.0} µs, at most {most} in flight", lane.end);
+    let read = lane.reads.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
+    let read = read + usize::from(!lane.reads.is_empty());
+    let summary = format!("{} reads, {:.0} µs", read, lane.end);
     svg.text((WIDTH - RIGHT, top + 16.0), Anchor::End, "tick", &summary);
 
     for (activity, class, _) in ACTIVITIES {
