@@ -85,6 +85,8 @@ const COMMANDS: [(&str, &[&str]); 9] = [
             "--sweep",
             "--jsonl",
             "--paper",
+            "--report",
+            "--svg",
         ],
     ),
     ("info", &["--io-backend", "--direct"]),

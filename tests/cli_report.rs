@@ -163,6 +163,7 @@ fn a_report_without_a_place_is_refused_before_anything_is_measured() {
     let run = bench.run("bench i q.fbin gt.bin --report no/r.html --json");
     let run = run.fails(1, &["no/r.html"]);
     assert_eq!(run.stdout, "");
+    bench.run("bench i q.fbin gt.bin --report q.fbin").fails(2, &["q.fbin", "overwrite"]);
 }
 
 #[test]

@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         truth,
         journal: Journal::open(args.jsonl.as_deref())?,
         rows: Vec::new(),
-        report: Gathered::new(&args.report)?,
+        report: Gathered::new(&args.report, [index, queries, truth])?,
     };
     for index in std::iter::once(index).chain(&sweep.index) {
         run.index(index)?;

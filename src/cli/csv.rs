@@ -1,13 +1,13 @@
 //! Rows of one flat type as a CSV file: the header from the names of the fields.
 
 use std::fmt;
-use std::io::Write;
 use std::path::Path;
 
-use anyhow::Context;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+
+use super::publish;
 
 /// Write `rows` to `path`; an existing file keeps its content until the new one is complete.
 pub(crate) fn write<T: Serialize>(path: &Path, rows: &[T]) -> anyhow::Result<()> {
@@ -19,16 +19,7 @@ pub(crate) fn write<T: Serialize>(path: &Path, rows: &[T]) -> anyhow::Result<()>
         }
         push_line(&mut text, fields.iter().map(|(_, value)| cell(value)));
     }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let publish = || -> anyhow::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".rabitq-ssd.").make_in(folder, |path| {
-            fs_err::OpenOptions::new().write(true).create_new(true).open(path)
-        })?;
-        file.write_all(text.as_bytes())?;
-        file.persist(path)?;
-        Ok(())
-    };
-    publish().with_context(|| format!("cannot write {}", path.display()))
+    publish::whole(path, &text)
 }
 
 /// Names and values of a row, in its order. Through JSON, as all outputs then have the same names

@@ -27,6 +27,7 @@ mod rows;
 mod vectors;
 mod ids;
 mod csv;
+mod publish;
 mod report;
 mod next;
 mod console;

@@ -8,6 +8,7 @@ use rabitq_ssd::{EventKind, Index, IndexInfo, Phase, SearchOptions, Trace};
 
 use super::bench::{Measured, of_bench};
 use super::{Activity, Lane, Timeline, write_html, write_svgs};
+use crate::cli::vectors::keep_inputs;
 
 /// Where a report goes.
 #[derive(Debug, clap::Args)]
@@ -37,8 +38,11 @@ const TRACED: usize = 3;
 const TRACED_RECALL: f64 = 0.9;
 
 impl<'a> Gathered<'a> {
-    /// Refuses a report whose folder is missing before anything is measured.
-    pub(crate) fn new(args: &'a ReportArgs) -> anyhow::Result<Self> {
+    /// Refuses, before anything is measured, a report in no folder or over one of the `inputs`.
+    pub(crate) fn new(args: &'a ReportArgs, inputs: [&PathBuf; 3]) -> anyhow::Result<Self> {
+        for out in args.report.iter().chain(&args.svg) {
+            keep_inputs(out, inputs)?;
+        }
         if let Some(report) = &args.report {
             let folder = report.parent().filter(|folder| !folder.as_os_str().is_empty());
             if folder.is_some_and(|folder| !folder.is_dir()) || report.is_dir() {

@@ -15,16 +15,16 @@ mod curves;
 mod html;
 mod machine;
 mod plot;
-mod publish;
 mod scale;
 mod svg;
 mod timeline;
 
 use std::path::Path;
 
-use anyhow::Context;
 use serde::Serialize;
 use serde_json::Value;
+
+use super::publish;
 
 pub(crate) use gather::{Gathered, ReportArgs};
 pub(crate) use machine::machine;
@@ -100,7 +100,7 @@ pub(crate) struct Series {
 pub(crate) struct Point {
     pub(crate) x: f64,
     pub(crate) y: f64,
-    /// What the pointer shows, line by line.
+    /// What the pointer shows, line by line; the place on both axes when empty.
     pub(crate) note: String,
 }
 
@@ -144,8 +144,7 @@ pub(crate) struct Text {
 
 /// Write `report` as one self-contained HTML file, whole or not at all.
 pub(crate) fn write_html(report: &Report, path: &Path) -> anyhow::Result<()> {
-    let page = html::page(report)?;
-    publish::whole(path, &page).with_context(|| format!("cannot write {}", path.display()))
+    publish::whole(path, &html::page(report)?)
 }
 
 /// Write each plot and timeline of `report` as an SVG file into `dir`, which is created if
@@ -158,8 +157,7 @@ pub(crate) fn write_svgs(report: &Report, dir: &Path) -> anyhow::Result<()> {
         Section::Table(_) | Section::Text(_) => None,
     });
     for (i, (title, svg)) in figures.enumerate() {
-        let path = dir.join(format!("{:02}-{}.svg", i + 1, slug(title)));
-        publish::whole(&path, &svg).with_context(|| format!("cannot write {}", path.display()))?;
+        publish::whole(&dir.join(format!("{:02}-{}.svg", i + 1, slug(title))), &svg)?;
     }
     Ok(())
 }

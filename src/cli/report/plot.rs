@@ -10,9 +10,10 @@
 //!            x label
 //! ```
 
+use super::html::digits;
 use super::scale::Scale;
 use super::svg::{Anchor, Svg, colour};
-use super::{Plot, Spread};
+use super::{Plot, Point, Spread};
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 310.0;
@@ -44,6 +45,12 @@ pub(super) fn file(plot: &Plot) -> String {
     let keys = plot.series.iter().enumerate().map(|(i, s)| (colour(i), s.name.as_str()));
     let end = svg.legend(keys, TITLE + HEIGHT + 14.0, WIDTH);
     svg.file((WIDTH, end))
+}
+
+/// A point in the terms of the axes.
+fn place(plot: &Plot, point: &Point) -> String {
+    let (x, y) = (digits(point.x), digits(point.y));
+    format!("{}: {x}\n{}: {y}", plot.x.label, plot.y.label)
 }
 
 /// Zero, when it is near enough to the values that leaving it out would flatter differences.
@@ -92,7 +99,12 @@ fn draw(svg: &mut Svg, plot: &Plot, top: f64, log: bool) {
             svg.path(&d, &format!("line {class}"));
         }
         for p in shown {
-            svg.point((across(p.x), up(p.y)), &class, &p.note);
+            let spot = (across(p.x), up(p.y));
+            if p.note.is_empty() {
+                svg.point(spot, &class, &format!("{}\n{}", series.name, place(plot, p)));
+            } else {
+                svg.point(spot, &class, &p.note);
+            }
         }
         svg.close();
     }
