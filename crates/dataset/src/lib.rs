@@ -46,7 +46,7 @@ pub use error::{DatasetError, LooksLike};
 pub use file::VectorFile;
 pub use format::Format;
 pub use npy::NpyProblem;
-pub use rowset::RowSet;
+pub use rowset::{RowSet, RowSetDamage};
 pub use sample::sample_rows;
 pub use truth::GroundTruth;
 pub use writer::VectorWriter;
