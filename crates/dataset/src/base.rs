@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::file::{SPAN_BYTES, VectorFile, whole_rows};
-use crate::{DatasetError, Dtype};
+use crate::{DatasetError, Dtype, Fingerprint};
 
 /// Rows further apart than this are gathered by reads of their own: about what a disk reads
 /// ahead in the time of one more system call.
@@ -125,6 +125,20 @@ impl Base {
     pub fn locate(&self, row: u64) -> (&Path, u64) {
         let (file, start) = self.file_of(row);
         (file.path(), row - start)
+    }
+
+    /// What a later look at the same paths is compared with, to know whether the base is the same.
+    /// Reads up to 256 KiB of every file.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn fingerprint(&self) -> Result<Fingerprint, DatasetError> {
+        Ok(Fingerprint {
+            rows: self.n,
+            dim: self.dim,
+            dtype: self.dtype.to_string(),
+            files: self.files.iter().map(VectorFile::fingerprint).collect::<Result<_, _>>()?,
+        })
     }
 
     /// Cut a read at the borders of files.

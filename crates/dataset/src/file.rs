@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::FileExt;
 
+use crate::fingerprint::FilePrint;
 use crate::header::{self, Layout};
 use crate::npy;
 use crate::{DatasetError, Dtype, Format};
@@ -63,6 +64,11 @@ impl VectorFile {
     /// Type of the values in the file.
     pub fn dtype(&self) -> Dtype {
         self.layout.dtype
+    }
+
+    /// What tells the file from another, or from itself after a change.
+    pub(crate) fn fingerprint(&self) -> Result<FilePrint, DatasetError> {
+        FilePrint::of(&self.path, &self.file)
     }
 
     /// Read rows as f32; `out.len()` is rows · dim.
