@@ -5,7 +5,7 @@
 //! file 1: rows a .. a+b    row → file: the last start that is ≤ row
 //! ```
 //! Several files are needed because a `bin` header counts rows in 32 bits, and because data
-//! sets come in parts.
+//! sets come in parts. Row numbers have 64 bits everywhere.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,16 @@ impl Base {
         Ok(Self { files, paths, starts, n, dim, dtype })
     }
 
-    /// Number of rows in all files.
+    /// Only the first `rows` rows, as if the files ended there.
+    ///
+    /// # Errors
+    /// When there are fewer.
+    pub fn first_rows(self, rows: u64) -> Result<Self, DatasetError> {
+        self.check_range(0, rows)?;
+        Ok(Self { n: rows, ..self })
+    }
+
+    /// Number of rows in all files, or those [`first_rows`](Self::first_rows) left.
     pub fn n(&self) -> u64 {
         self.n
     }
@@ -105,7 +114,8 @@ impl Base {
         while let Some(&first) = rows.first() {
             self.check_range(first, 1)?;
             let (file, start) = self.file_of(first);
-            let count = group(rows, start + (file.n() - 1), file.stride());
+            let last = (start + file.n()).min(self.n) - 1;
+            let count = group(rows, last, file.stride());
             let (group, later) = rows.split_at(count);
             let (part, rest) = out.split_at_mut(count * self.dim);
             let last = group.last().copied().unwrap_or(first);
