@@ -141,6 +141,9 @@ impl Engine<'_> {
         self.stats.page_candidates += 1;
         let lower = self.s.candidates.get(candidate).lower;
         self.s.pending.push(candidate, lower);
+        if self.plan.policy.at_once {
+            self.issue(f32::INFINITY, f32::INFINITY)?;
+        }
         if self.plan.policy.blocking {
             self.issue(f32::INFINITY, self.threshold())?;
             while self.reads.in_flight() > 0 {

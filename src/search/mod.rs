@@ -164,3 +164,6 @@ fn check_queries(parts: &Parts, queries: &[f32], count: usize) -> Result<(), Sea
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,11 @@
 //! Search options checked and resolved against an index: what one query runs with.
 
 use codec::TableBits as CodecTableBits;
+use pageio::most_slots;
 
 use super::pages::Order;
 use crate::config::{Pipeline, RecordKind, SearchOptions, TableBits, Threshold};
 use crate::error::SearchError;
-use crate::store::parts::READ_SLOTS;
 use crate::store::shape::Shape;
 
 /// How candidates become reads: the paper's designs as one policy (§4.3, §4.4).
@@ -15,6 +15,8 @@ pub(crate) struct Policy {
     pub(crate) coalesce: bool,
     /// Wait for each read before the scan goes on.
     pub(crate) blocking: bool,
+    /// Read a page as soon as the scan has left it, without asking once more.
+    pub(crate) at_once: bool,
     /// Order of the pending set.
     pub(crate) order: Order,
     /// Reads in flight at most.
@@ -61,7 +63,8 @@ impl SearchOptions {
     pub fn effective_inflight(&self, threads: usize) -> usize {
         match self.pipeline {
             Pipeline::Naive | Pipeline::Coalesced => 1,
-            Pipeline::Overlapped => READ_SLOTS as usize,
+            // No bound: as many as a reader can hold.
+            Pipeline::Overlapped => most_slots(1) as usize,
             Pipeline::Scheduled | Pipeline::Full | Pipeline::Fifo => {
                 self.inflight.unwrap_or(if threads <= 16 { 16 } else { 8 })
             }
@@ -87,9 +90,13 @@ impl SearchOptions {
         if threads == 0 {
             return wrong("--threads", "at least 1 is needed".into());
         }
-        let inflight = self.effective_inflight(threads);
-        if inflight == 0 || inflight > READ_SLOTS as usize {
-            return wrong("--inflight", format!("{inflight} is not in 1..={READ_SLOTS}"));
+        let mut inflight = self.effective_inflight(threads);
+        let most = most_slots(shape.geometry().unit_pages as u32) as usize;
+        if self.pipeline == Pipeline::Overlapped {
+            inflight = inflight.min(most);
+        }
+        if inflight == 0 || inflight > most {
+            return wrong("--inflight", format!("{inflight} is not in 1..={most}"));
         }
         let eight = match self.table_bits {
             TableBits::Auto => record != RecordKind::Split,
@@ -103,7 +110,6 @@ impl SearchOptions {
             TableBits::Sixteen => false,
         };
         let exhaustive = self.nprobe >= shape.nlist && shape.stored <= EXHAUSTIVE_ROWS;
-        let drain_rank = (f64::from(self.effective_alpha()) * self.k as f64).ceil() as usize;
         Ok(Plan {
             k: self.k,
             nprobe: self.nprobe,
@@ -115,6 +121,7 @@ impl SearchOptions {
             policy: Policy {
                 coalesce: self.pipeline != Pipeline::Naive,
                 blocking: matches!(self.pipeline, Pipeline::Naive | Pipeline::Coalesced),
+                at_once: self.pipeline == Pipeline::Overlapped,
                 order: match self.pipeline {
                     Pipeline::Scheduled | Pipeline::Full => Order::Bound,
                     Pipeline::Naive
@@ -123,8 +130,32 @@ impl SearchOptions {
                     | Pipeline::Fifo => Order::Arrival,
                 },
                 inflight,
-                drain_rank: drain_rank.max(1),
+                drain_rank: drain_rank(self.effective_alpha(), self.k),
             },
         })
+    }
+}
+
+/// ceil(alpha k), at least 1. In `f32` the nearest to 0.4 is a little more than 0.4, and must
+/// not make rank 5 of rank 4 at k = 10: what alpha's precision cannot tell from a whole number is one.
+fn drain_rank(alpha: f32, k: usize) -> usize {
+    let exact = f64::from(alpha) * k as f64;
+    ((exact * (1.0 - f64::from(f32::EPSILON))).ceil() as usize).clamp(1, k.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rank_of_the_drain_is_alpha_k_rounded_up_and_no_further() {
+        for tenths in 1..=10 {
+            for k in [10, 100, 1000, 10_000] {
+                assert_eq!(drain_rank(tenths as f32 / 10.0, k), tenths * k / 10, "{tenths} {k}");
+            }
+        }
+        for (alpha, k, rank) in [(0.4, 1, 1), (0.4, 3, 2), (0.41, 10, 5), (0.01, 10, 1)] {
+            assert_eq!(drain_rank(alpha, k), rank, "{alpha} {k}");
+        }
     }
 }

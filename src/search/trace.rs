@@ -94,6 +94,11 @@ impl<'a> Tracer<'a> {
         Self(recorder)
     }
 
+    /// When the search began: by the recorder's clock, so that no event is later than its end.
+    pub(crate) fn start(&self) -> Instant {
+        self.0.as_ref().map_or_else(Instant::now, |recorder| recorder.start)
+    }
+
     /// The same tracer for a part of the search.
     pub(crate) fn lend(&mut self) -> Tracer<'_> {
         Tracer(self.0.as_deref_mut())

@@ -19,11 +19,13 @@ use crate::build::{estimator, prepare::normalise};
 use crate::coarse::{Centroids, CoarseScratch, Probe};
 use crate::config::Metric;
 use crate::error::SearchError;
-use crate::store::parts::Parts;
+use crate::store::parts::{Parts, READ_SLOTS};
 
 /// The searching side of one thread; an index keeps those that are idle.
 pub(crate) struct Worker {
     records: Box<dyn PageReader>,
+    /// Reads `records` can have in flight.
+    room: usize,
     ids: Option<Box<dyn PageReader>>,
     scratch: EngineScratch,
     coarse: CoarseScratch,
@@ -40,6 +42,7 @@ impl Worker {
     pub(crate) fn new(parts: &Parts) -> Result<Self, SearchError> {
         Ok(Self {
             records: parts.records.file.reader()?,
+            room: READ_SLOTS as usize,
             ids: parts.ids.as_ref().map(|ids| ids.file.reader()).transpose()?,
             scratch: EngineScratch::default(),
             coarse: CoarseScratch::default(),
@@ -60,8 +63,9 @@ impl Worker {
         plan: &Plan,
         mut trace: Tracer<'_>,
     ) -> Result<SearchResult, SearchError> {
-        let start = Instant::now();
+        let start = trace.start();
         let mut stats = SearchStats::default();
+        self.make_room(parts, plan.policy.inflight)?;
         self.take_query(parts, query);
         if parts.shape.metric == Metric::Cosine && self.given.iter().all(|&v| v == 0.0) {
             return answer_zero_query(parts, plan, start, stats);
@@ -91,6 +95,15 @@ impl Worker {
         stats.total_ns = start.elapsed().as_nanos() as u64;
         let (ids, scores) = hits.into_iter().unzip();
         Ok(SearchResult { ids, scores, stats })
+    }
+
+    /// A reader for as many reads in flight as the search may have; it stays for the next ones.
+    fn make_room(&mut self, parts: &Parts, reads: usize) -> Result<(), SearchError> {
+        if reads > self.room {
+            self.records = parts.records.file.reader_with_slots(reads as u32)?;
+            self.room = reads;
+        }
+        Ok(())
     }
 
     /// Prepares the query as the rows were prepared; inner products are taken with the query as

@@ -17,8 +17,9 @@ use crate::coarse::Coarse;
 use crate::config::OpenOptions;
 use crate::error::OpenError;
 
-/// Most reads one thread may have in flight.
-pub(crate) const READ_SLOTS: u32 = 256;
+/// Reads a thread can have in flight unless a search asks for more. Their buffers are pinned where
+/// the kernel allows, so a search thread takes 64 pages.
+pub(crate) const READ_SLOTS: u32 = 64;
 
 /// Everything an open index holds.
 pub(crate) struct Parts {

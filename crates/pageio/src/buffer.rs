@@ -14,10 +14,13 @@ use std::slice;
 
 use crate::{PAGE, ReadError};
 
-/// Zeroed memory aligned to [`PAGE`], fit for direct reads.
+/// Zeroed memory aligned to [`PAGE`], fit for direct reads. A large one takes no memory until it is
+/// written to.
 pub struct AlignedBuf {
     ptr: NonNull<u8>,
     len: usize,
+    /// What was allocated: up to a page before `ptr`.
+    start: NonNull<u8>,
 }
 
 impl AlignedBuf {
@@ -30,13 +33,16 @@ impl AlignedBuf {
         let len = pages.checked_mul(PAGE).ok_or_else(refused)?;
         let layout = Self::layout(len).ok_or_else(refused)?;
         // SAFETY: `layout` has at least PAGE bytes, so its size is not zero.
-        let ptr = unsafe { alloc::alloc_zeroed(layout) };
-        Ok(AlignedBuf { ptr: NonNull::new(ptr).ok_or_else(refused)?, len })
+        let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or_else(refused)?;
+        let aligned = start.as_ptr().map_addr(|address| address.next_multiple_of(PAGE));
+        Ok(AlignedBuf { ptr: NonNull::new(aligned).ok_or_else(refused)?, len, start })
     }
 
-    /// At least a page, since an allocation of nothing has no address.
+    /// A page more than asked for, to align in. An allocator that is asked for alignment fills what
+    /// it returns with zeros, which touches all of it; unaligned, it takes pages from the system
+    /// that are zero as they come.
     fn layout(len: usize) -> Option<Layout> {
-        Layout::from_size_align(len.max(PAGE), PAGE).ok()
+        Layout::from_size_align(len.checked_add(PAGE)?, 1).ok()
     }
 }
 
@@ -44,7 +50,8 @@ impl Deref for AlignedBuf {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `ptr` is the start of `len` initialised bytes that this value owns.
+        // SAFETY: less than a page after `start`, so `len` initialised bytes that this value owns
+        // follow.
         unsafe { slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
     }
 }
@@ -60,7 +67,7 @@ impl Drop for AlignedBuf {
     fn drop(&mut self) {
         if let Some(layout) = Self::layout(self.len) {
             // SAFETY: allocated in `zeroed` with this same layout, and freed only here.
-            unsafe { alloc::dealloc(self.ptr.as_ptr(), layout) }
+            unsafe { alloc::dealloc(self.start.as_ptr(), layout) }
         }
     }
 }
@@ -120,3 +127,35 @@ impl Slab {
 // SAFETY: the slab owns its memory; only raw pointers to it leave, and their use is the caller's
 // to justify.
 unsafe impl Send for Slab {}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_zero_and_as_long_as_asked_for() {
+        for pages in [0, 1, 2, 63, 64] {
+            let mut buf = AlignedBuf::zeroed(pages).unwrap();
+            assert_eq!(buf.as_ptr().addr() % PAGE, 0);
+            assert_eq!(buf.len(), pages * PAGE);
+            assert!(buf.iter().all(|&byte| byte == 0));
+            buf.fill(0xff);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_large_buffer_takes_no_memory_until_it_is_used() {
+        let resident = || {
+            let words = std::fs::read_to_string("/proc/self/statm").unwrap();
+            words.split(' ').nth(1).unwrap().parse::<usize>().unwrap()
+        };
+        let pages = 128 << 10;
+        let before = resident();
+        let mut buf = AlignedBuf::zeroed(pages).unwrap();
+        assert!(resident() < before + pages / 4);
+        buf.fill(1);
+        assert!(resident() > before + pages / 2);
+    }
+}

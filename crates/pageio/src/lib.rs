@@ -60,7 +60,7 @@ pub use buffer::AlignedBuf;
 pub use error::{OpenError, OptionError, ReadError};
 pub use fault::{Fault, Faults};
 pub use file::PageFile;
-pub use options::{Backend, Direct, OpenOptions};
+pub use options::{Backend, Direct, OpenOptions, most_slots};
 pub use probe::{ProbeResult, probe};
 pub use reader::{Completion, PageReader, Slot};
 

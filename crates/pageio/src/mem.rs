@@ -19,13 +19,7 @@ pub(crate) struct MemReader {
 
 impl MemReader {
     pub(crate) fn new(pages: Arc<AlignedBuf>, slots: Slots) -> MemReader {
-        MemReader {
-            pages,
-            first: vec![0; slots.len()],
-            queued: VecDeque::with_capacity(slots.len()),
-            slots,
-            flushed: 0,
-        }
+        MemReader { pages, first: vec![0; slots.len()], queued: VecDeque::new(), slots, flushed: 0 }
     }
 }
 

@@ -40,10 +40,11 @@ pub struct OpenOptions {
     pub backend: Backend,
     /// Whether reads go around the page cache.
     pub direct: Direct,
-    /// Most reads in flight or unreleased per reader, 1 to 4096; 64 by default.
+    /// Most reads in flight or unreleased per reader, 1 to 16384; 64 by default.
     pub slots: u32,
     /// Most pages one read may ask for, 1 to 1024; 1 by default. A reader's buffers take
-    /// `slots * max_pages_per_read * 4096` bytes.
+    /// `slots * max_pages_per_read * 4096` bytes of addresses, and of memory what its deepest queue
+    /// so far has touched.
     pub max_pages_per_read: u32,
 }
 
@@ -58,8 +59,9 @@ impl Default for OpenOptions {
     }
 }
 
-/// A kernel ring takes more, but beyond this a deeper queue only adds latency and memory.
-const MAX_SLOTS: u32 = 4096;
+/// A kernel ring takes twice as many. Far beyond what any device works on at a time: for readers
+/// that put no bound on what is in flight.
+const MAX_SLOTS: u32 = 16_384;
 const MAX_PAGES_PER_READ: u32 = 1024;
 /// The kernel registers at most 1 GiB as one buffer.
 const MAX_BUFFER_BYTES: u64 = 1 << 30;
@@ -77,13 +79,19 @@ impl OpenOptions {
     }
 }
 
+/// The most slots a reader of a file can have whose reads take up to `max_pages_per_read` pages.
+pub fn most_slots(max_pages_per_read: u32) -> u32 {
+    let by_bytes = MAX_BUFFER_BYTES / (u64::from(max_pages_per_read.max(1)) * PAGE as u64);
+    MAX_SLOTS.min(by_bytes.max(1) as u32)
+}
+
 /// Also for a reader with its own number of slots.
 pub(crate) fn check_slots(slots: u32, max_pages_per_read: u32) -> Result<(), OptionError> {
     if !(1..=MAX_SLOTS).contains(&slots) {
         return Err(OptionError {
             option: "slots",
             found: slots.to_string(),
-            expected: "1 to 4096",
+            expected: "1 to 16384",
         });
     }
     let bytes = u64::from(slots) * u64::from(max_pages_per_read) * PAGE as u64;

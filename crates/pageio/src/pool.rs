@@ -161,7 +161,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct PoolReader {
     pool: Arc<Pool>,
     slots: Slots,
-    /// By slot; absent while a job has it.
+    /// By slot; absent until a job first needs it, and while one has it.
     bufs: Vec<Option<AlignedBuf>>,
     queued: Vec<Job>,
     inbox: Arc<Inbox>,
@@ -169,11 +169,9 @@ pub(crate) struct PoolReader {
 
 impl PoolReader {
     pub(crate) fn new(pool: Arc<Pool>, slots: Slots) -> Result<PoolReader, ReadError> {
-        let pages = slots.slot_bytes() / PAGE;
-        let bufs = (0..slots.len()).map(|_| AlignedBuf::zeroed(pages).map(Some));
         let reader = PoolReader {
-            bufs: bufs.collect::<Result<_, _>>()?,
-            queued: Vec::with_capacity(slots.len()),
+            bufs: (0..slots.len()).map(|_| None).collect(),
+            queued: Vec::new(),
             inbox: Arc::default(),
             pool,
             slots,
@@ -182,6 +180,12 @@ impl PoolReader {
         let started = reader.pool.staff(&mut lock(&reader.pool.shared.work), 1);
         started.map_err(|cause| reader.failed(cause))?;
         Ok(reader)
+    }
+
+    /// The buffer of a slot that no job has.
+    fn buffer(&mut self, slot: u32) -> Result<AlignedBuf, ReadError> {
+        let made = self.bufs[slot as usize].take();
+        made.map_or_else(|| AlignedBuf::zeroed(self.slots.slot_bytes() / PAGE), Ok)
     }
 
     fn failed(&self, cause: io::Error) -> ReadError {
@@ -208,8 +212,14 @@ impl PoolReader {
 impl PageReader for PoolReader {
     fn submit(&mut self, tag: u64, first: u64, count: u32) -> Result<(), ReadError> {
         let slot = self.slots.begin(tag, first, count)?;
-        let request = self.slots.request(slot).cloned();
-        if let (Some(request), Some(buf)) = (request, self.bufs[slot as usize].take()) {
+        let buf = match self.buffer(slot) {
+            Ok(buf) => buf,
+            Err(error) => {
+                self.slots.discard(slot);
+                return Err(error);
+            }
+        };
+        if let Some(request) = self.slots.request(slot).cloned() {
             self.queued.push(Job { slot, request, buf, inbox: Arc::clone(&self.inbox) });
         }
         Ok(())

@@ -27,6 +27,10 @@ use crate::locked::Locked;
 use crate::slots::Slots;
 use crate::{Backend, Completion, PageReader, ReadError, Slot};
 
+/// Slots whose buffers are registered. Registered memory is pinned, so all of it is in RAM; the
+/// buffers of further slots, which only very deep queues use, take memory when they are used.
+const REGISTERED_SLOTS: usize = 256;
+
 /// How often a kernel that is out of memory for requests is asked again, a millisecond apart.
 const MAX_REFUSALS: u32 = 1000;
 
@@ -55,7 +59,7 @@ impl UringReader {
         let slab = Slab::zeroed(slots.len(), slots.slot_bytes())?;
         let ring = build(slots.len() as u32)
             .map_err(|cause| failed(&slots, "cannot set up a ring", cause))?;
-        let registered = register(&ring, &file, &slab);
+        let registered = register(&ring, &file, &slab, slots.slot_bytes());
         let room = slots.len();
         Ok(UringReader {
             ring,
@@ -94,7 +98,8 @@ impl UringReader {
         let buf = self.slab.slot(slot).wrapping_add(rest.start);
         let (len, offset) = (rest.len() as u32, request.offset());
         let fd = self.file.as_raw_fd();
-        let entry = match (&self.registered.buffers, self.registered.file) {
+        let pinned = self.registered.buffers.as_ref().filter(|_| slot < REGISTERED_SLOTS as u32);
+        let entry = match (pinned, self.registered.file) {
             (Some(_), true) => {
                 opcode::ReadFixed::new(types::Fixed(0), buf, len, 0).offset(offset).build()
             }
@@ -275,11 +280,13 @@ fn build_with(cooperative: bool, entries: u32) -> io::Result<IoUring> {
 
 /// Saves the kernel a look-up and a pinning of pages per read, about a tenth of its work. Where it
 /// refuses, reads work as well without.
-fn register(ring: &IoUring, file: &File, slab: &Slab) -> Registered {
+fn register(ring: &IoUring, file: &File, slab: &Slab, slot_bytes: usize) -> Registered {
     let (base, len) = slab.whole();
+    let len = len.min(REGISTERED_SLOTS * slot_bytes);
     let iovec = libc::iovec { iov_base: base.cast(), iov_len: len };
     let buffers = Locked::take(len).filter(|_| {
-        // SAFETY: the slab is freed only after the ring has been closed, or never.
+        // SAFETY: `len` bytes from the slab's start are in it, and it is freed only after the ring
+        // has been closed, or never.
         unsafe { ring.submitter().register_buffers(&[iovec]) }.is_ok()
     });
     let file = ring.submitter().register_files(&[file.as_raw_fd()]).is_ok();

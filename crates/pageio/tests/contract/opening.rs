@@ -83,6 +83,7 @@ fn absurd_options_are_refused_by_name() {
         (1, 0, "max_pages_per_read"),
         (1, 1 << 20, "max_pages_per_read"),
         (4096, 1024, "1 GiB"),
+        (16_385, 1, "16384"),
     ] {
         let options = OpenOptions { slots, max_pages_per_read: pages, ..OpenOptions::default() };
         let error = PageFile::open(&fixture.path, &options).err().unwrap();
@@ -91,7 +92,14 @@ fn absurd_options_are_refused_by_name() {
     }
     let file = fixture.open(&OpenOptions::default());
     assert!(file.reader_with_slots(0).is_err());
-    assert!(file.reader_with_slots(4096).is_ok());
+    assert!(file.reader_with_slots(16_384).is_ok());
+    for pages in [1, 2, 17, 1024] {
+        let slots = pageio::most_slots(pages);
+        let most =
+            |slots| OpenOptions { slots, max_pages_per_read: pages, ..OpenOptions::default() };
+        assert!(PageFile::open(&fixture.path, &most(slots)).is_ok(), "{pages}");
+        assert!(PageFile::open(&fixture.path, &most(slots + 1)).is_err(), "{pages}");
+    }
 }
 
 #[test]

@@ -68,3 +68,24 @@ fn a_released_slot_shows_nothing_more() {
         assert!(std::panic::catch_unwind(twice).is_err(), "{}", name(&file));
     }
 }
+
+#[test]
+fn thousands_of_reads_are_in_flight_at_once_and_all_come_back_right() {
+    let fixture = Fixture::new(61);
+    let pages: Vec<Vec<u8>> = (0..fixture.pages).map(page_bytes).collect();
+    for file in fixture.every_way(8, 1) {
+        let mut reader = file.reader_with_slots(6000).unwrap();
+        for tag in 0..6000 {
+            reader.submit(tag, tag % fixture.pages, 1).unwrap();
+        }
+        reader.flush().unwrap();
+        assert_eq!(reader.in_flight(), 6000, "{}", name(&file));
+        let done = collect_all(reader.as_mut());
+        assert_eq!(done.len(), 6000);
+        for completion in done {
+            assert!(completion.result.is_ok(), "{}: {:?}", name(&file), completion.result);
+            let expected = &pages[(completion.tag % fixture.pages) as usize];
+            assert!(reader.bytes(completion.slot) == expected, "{}", name(&file));
+        }
+    }
+}
