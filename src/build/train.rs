@@ -1,6 +1,6 @@
 //! The mean, the rotation and the centroids, from a sample of the rows.
 
-use cluster::{AssignMethod, Assigner, KmeansOptions, kmeans};
+use cluster::{AssignMethod, Assigner, KmeansOptions, RowSlice, kmeans};
 use codec::Rotation;
 use dataset::{Base, sample_rows};
 use rayon::prelude::*;
@@ -64,7 +64,7 @@ pub(crate) fn train(
     let report = |done: f64| progress.update("train", (done * 1000.0) as u64, 1000);
     let mut options = KmeansOptions::default();
     options.seed = seed;
-    let centroids = kmeans(&sample, dim, nlist, &options, pool, &report)?;
+    let centroids = kmeans(&RowSlice::new(&sample, dim)?, nlist, &options, pool, &report)?;
     drop(sample);
 
     let rotation = Rotation::new(dim, seed);
@@ -98,7 +98,8 @@ fn group(
     let padded = plan.padded_dim;
     let mut options = KmeansOptions::default();
     options.seed = plan.seed;
-    t.group_centroids = kmeans(&t.rotated, padded, plan.coarse_lists, &options, pool, &|_| {})?;
+    let lists = RowSlice::new(&t.rotated, padded)?;
+    t.group_centroids = kmeans(&lists, plan.coarse_lists, &options, pool, &|_| {})?;
     let mut of = vec![0u32; plan.nlist];
     let mut distance = vec![0f32; plan.nlist];
     let assigner = Assigner::new(&t.group_centroids, padded, AssignMethod::Flat, pool)?;

@@ -16,7 +16,7 @@
 
 use std::time::Instant;
 
-use cluster::{AssignMethod, Assigner, KmeansOptions, Metric, RowSource};
+use cluster::{AssignMethod, Assigner, KmeansOptions, Metric, RowSlice, RowSource};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
@@ -257,12 +257,12 @@ fn train(
     refinements: usize,
     pool: &rayon::ThreadPool,
 ) {
-    let sample = rows.first(256 * nlist);
+    let sample = RowSlice::new(rows.first(256 * nlist), rows.dim).unwrap();
     let mut options = KmeansOptions::default();
     options.two_level_from = two_level_from;
     options.refinements = refinements;
     let start = Clock::start();
-    let centroids = cluster::kmeans(sample, rows.dim, nlist, &options, pool, &|_| {}).unwrap();
+    let centroids = cluster::kmeans(&sample, nlist, &options, pool, &|_| {}).unwrap();
     let time = start.seconds();
     let assigner = Assigner::new(&centroids, rows.dim, AssignMethod::Flat, pool).unwrap();
     let probe = &rows.values[rows.values.len() - 20_000 * rows.dim..];
@@ -276,7 +276,7 @@ fn train(
     };
     println!(
         "kmeans nlist {nlist:5}, sample {:6}, {levels}: {time:6.2} s, mean error {error:.5}",
-        sample.len() / rows.dim
+        sample.n()
     );
 }
 

@@ -11,6 +11,8 @@
 //! list on ties, whatever the matrix library rounds (see [`crate::screen`]). The graph misses a few:
 //! it is for list numbers at which a product with every centroid costs more than a walk.
 
+mod bytes;
+
 use rayon::ThreadPool;
 use simd::Kernels;
 
@@ -40,6 +42,16 @@ pub enum AssignMethod {
     Flat,
     /// Approximate, by a graph over the centroids.
     Hnsw,
+}
+
+impl AssignMethod {
+    fn walks_graph(self, nlist: usize) -> bool {
+        match self {
+            Self::Auto => nlist >= GRAPH_FROM,
+            Self::Flat => false,
+            Self::Hnsw => true,
+        }
+    }
 }
 
 /// Finds the nearest centroid of rows, many at a time.
@@ -80,12 +92,7 @@ impl<'a> Assigner<'a> {
         if nlist == 0 {
             return Err(ClusterError::Zero { what: "nlist" });
         }
-        let graph = match method {
-            AssignMethod::Auto => nlist >= GRAPH_FROM,
-            AssignMethod::Flat => false,
-            AssignMethod::Hnsw => true,
-        };
-        let route = if graph {
+        let route = if method.walks_graph(nlist) {
             let graph = Hnsw::build(centroids, dim, GraphMetric::L2, GRAPH_SEED, pool)?;
             Route::Graph(Box::new(graph))
         } else {
@@ -103,11 +110,29 @@ impl<'a> Assigner<'a> {
     /// # Panics
     /// When `rows` is not a whole number of rows or the outputs do not have one entry per row.
     pub fn assign(&self, rows: &[f32], out_list: &mut [u32], out_dist2: &mut [f32]) {
+        self.assign_with(rows, out_list, out_dist2, &mut AssignScratch::default());
+    }
+
+    /// [`Assigner::assign`] with the buffers of an earlier call.
+    ///
+    /// # Panics
+    /// As [`Assigner::assign`].
+    pub fn assign_with(
+        &self,
+        rows: &[f32],
+        out_list: &mut [u32],
+        out_dist2: &mut [f32],
+        scratch: &mut AssignScratch,
+    ) {
         assert_eq!(rows.len(), out_list.len() * self.dim, "assign: one list per row");
         assert_eq!(out_list.len(), out_dist2.len(), "assign: one distance per row");
         match &self.route {
-            Route::Flat(flat) => self.assign_flat(flat, rows, out_list, out_dist2),
-            Route::Graph(graph) => self.assign_by_graph(graph, rows, out_list, out_dist2),
+            Route::Flat(flat) => {
+                self.assign_flat(flat, rows, out_list, out_dist2, &mut scratch.tile);
+            }
+            Route::Graph(graph) => {
+                self.assign_by_graph(graph, rows, out_list, out_dist2, scratch);
+            }
         }
     }
 
@@ -130,24 +155,19 @@ impl<'a> Assigner<'a> {
         rows: &[f32],
         out_list: &mut [u32],
         out_dist2: &mut [f32],
+        tile: &mut Tile,
     ) {
-        let tile_rows = ROW_TILE.min(out_list.len());
-        let mut scratch = Tile {
-            rows: vec![0.0; tile_rows * self.dim],
-            slack: vec![0.0; tile_rows],
-            top: vec![0.0; tile_rows],
-            products: vec![0.0; tile_rows * LIST_TILE.min(flat.bias.len())],
-        };
+        tile.fit(ROW_TILE.min(out_list.len()), self.dim, LIST_TILE.min(flat.bias.len()));
         for ((rows, list), dist2) in rows
             .chunks(ROW_TILE * self.dim)
             .zip(out_list.chunks_mut(ROW_TILE))
             .zip(out_dist2.chunks_mut(ROW_TILE))
         {
-            scratch.load(rows, self.dim, flat);
+            tile.load(rows, self.dim, flat);
             list.fill(0);
             dist2.fill(f32::INFINITY);
             for first in (0..flat.bias.len()).step_by(LIST_TILE) {
-                self.closest_in_tile(flat, first, rows, &mut scratch, list, dist2);
+                self.closest_in_tile(flat, first, rows, tile, list, dist2);
             }
         }
     }
@@ -188,12 +208,12 @@ impl<'a> Assigner<'a> {
         rows: &[f32],
         out_list: &mut [u32],
         out_dist2: &mut [f32],
+        scratch: &mut AssignScratch,
     ) {
-        let mut scratch = HnswScratch::default();
-        let mut found = Vec::new();
+        let AssignScratch { walk, found, .. } = scratch;
         let outputs = out_list.iter_mut().zip(out_dist2);
         for (row, (list, dist2)) in rows.chunks_exact(self.dim).zip(outputs) {
-            graph.search(self.centroids, row, GRAPH_EF, &mut scratch, &mut found);
+            graph.search(self.centroids, row, GRAPH_EF, walk, found);
             let first = found.first().filter(|(d, _)| d.is_finite());
             (*dist2, *list) = first.copied().unwrap_or((f32::INFINITY, 0));
         }
@@ -215,7 +235,16 @@ impl ShiftedCentroids {
     }
 }
 
+/// Buffers of [`Assigner::assign_with`]. One per thread; [`Assigner::scratch_bytes`] bounds them.
+#[derive(Default)]
+pub struct AssignScratch {
+    tile: Tile,
+    walk: HnswScratch,
+    found: Vec<(f32, u32)>,
+}
+
 /// Scratch for one tile of rows.
+#[derive(Default)]
 struct Tile {
     /// The rows, moved to the centroids' origin.
     rows: Vec<f32>,
@@ -228,6 +257,14 @@ struct Tile {
 }
 
 impl Tile {
+    /// Grows the buffers to `rows` rows of `dim` values against `lists` lists.
+    fn fit(&mut self, rows: usize, dim: usize, lists: usize) {
+        grow(&mut self.rows, rows * dim);
+        grow(&mut self.slack, rows);
+        grow(&mut self.top, rows);
+        grow(&mut self.products, rows * lists);
+    }
+
     fn load(&mut self, rows: &[f32], dim: usize, flat: &ShiftedCentroids) {
         self.top.fill(f32::NEG_INFINITY);
         let shifted = self.rows.chunks_exact_mut(dim).zip(&mut self.slack);
@@ -235,6 +272,14 @@ impl Tile {
             let norm = screen::shift(row, &flat.origin, out).sqrt();
             *slack = screen::slack(dim, norm, norm.max(flat.max_norm));
         }
+    }
+}
+
+/// Makes a buffer hold at least `len` values, whatever they are; exactly that many when it grows.
+fn grow<T: Clone + Default>(buffer: &mut Vec<T>, len: usize) {
+    if buffer.len() < len {
+        *buffer = Vec::new();
+        *buffer = vec![T::default(); len];
     }
 }
 

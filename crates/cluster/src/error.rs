@@ -54,19 +54,19 @@ pub enum ClusterError {
         column: usize,
     },
 
-    /// The source of base rows failed.
-    #[error("reading base rows {start}..{end} failed: {source}")]
+    /// The source of rows failed.
+    #[error("reading rows {start}..{end} failed: {source}")]
     Read {
-        /// First row of the block.
+        /// First row of what was to be read.
         start: u64,
-        /// One past its last row.
+        /// One past the last row.
         end: u64,
         /// What the source said.
         source: Box<dyn Error + Send + Sync>,
     },
 
     /// The thread that reads ahead could not be started.
-    #[error("cannot start the thread that reads base rows ahead: {source}")]
+    #[error("cannot start the thread that reads rows ahead: {source}")]
     Thread {
         /// What the operating system said.
         source: std::io::Error,

@@ -17,12 +17,9 @@
 
 mod best;
 mod prepare;
-mod reader;
 mod score;
 #[cfg(test)]
 mod tests;
-
-use std::error::Error;
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -31,7 +28,7 @@ use self::best::Best;
 use self::prepare::{Block, Tile};
 use self::score::PreparedQueries;
 use crate::assign::rows_of;
-use crate::{ClusterError, dots, screen};
+use crate::{ClusterError, RowSource, dots, read_ahead, screen};
 
 /// Bytes of base rows per block; two of them are read, one more is prepared.
 const BLOCK_BYTES: usize = 16 << 20;
@@ -50,19 +47,6 @@ pub enum Metric {
     /// Cosine similarity, descending; zero rows score 0 and come after all others. To a zero query
     /// every row scores 0, zero rows included, and all come by row number.
     Cosine,
-}
-
-/// Base rows that may be larger than memory.
-pub trait RowSource: Sync {
-    /// Number of rows.
-    fn n(&self) -> u64;
-    /// Values per row.
-    fn dim(&self) -> usize;
-    /// Fills `out` (a whole number of rows) with the rows from `start` on.
-    ///
-    /// # Errors
-    /// Whatever keeps the rows from being read.
-    fn read_f32(&self, start: u64, out: &mut [f32]) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
 /// The k best rows of every query, row-major: query `i` has entries `i*k..(i+1)*k`.
@@ -104,7 +88,8 @@ pub fn exact_neighbours(
     let k = k.min(usize::try_from(base.n()).unwrap_or(usize::MAX));
     let mut search = Search::new(queries, dim, count, k, metric, pool);
     let block_rows = (BLOCK_BYTES / (4 * dim)).max(1).next_multiple_of(TILE_ROWS);
-    reader::for_each_block(base, block_rows, |start, rows| {
+    let read = |start, out: &mut [f32]| base.read_f32(start, out);
+    read_ahead::for_each_block(base.n(), dim, block_rows, read, |start, rows| {
         pool.install(|| search.compare(start, rows, skip));
         progress((start + (rows.len() / dim) as u64) as f64 / base.n() as f64);
     })?;

@@ -10,20 +10,32 @@
 //! with √nlist centroids twice instead; a global iteration then lets rows cross the borders of the
 //! coarse lists.
 //!
-//! The result depends on the sample, the options and nothing else: assignment is exact (or a
-//! deterministic graph), every list is summed by one thread in row order, and ties go to the lower
-//! list.
+//! Rows are read when they are needed, in waves of a fixed size, so a sample may be larger than
+//! memory. What is held: the centroids, one sum per centroid, 8 bytes per row, and the rows of as
+//! many coarse lists as [`KmeansOptions::memory`] allows ([`kmeans_bytes`] adds it up).
+//!
+//! The result depends on the rows, the options that say so, and nothing else: assignment is exact
+//! (or a deterministic graph), every sum is taken in row order, and ties go to the lower list.
 
+mod bytes;
+mod crew;
+mod groups;
 mod lloyd;
+mod load;
+mod picked;
+mod refill;
 mod seeding;
 mod split;
+mod sums;
 #[cfg(test)]
 mod tests;
+mod waves;
 
 use rayon::ThreadPool;
 
-use crate::ClusterError;
-use crate::assign::rows_of;
+pub use self::bytes::kmeans_bytes;
+use self::crew::Crew;
+use crate::{ClusterError, Rows};
 
 /// How to train centroids.
 #[derive(Clone, Debug)]
@@ -40,77 +52,75 @@ pub struct KmeansOptions {
     pub refinements: usize,
     /// From this many lists on, train in two levels.
     pub two_level_from: usize,
+    /// Bytes for rows of coarse lists that are split at the same time. Less memory means more
+    /// passes over the rows; the result is the same.
+    pub memory: u64,
 }
 
 impl Default for KmeansOptions {
     fn default() -> Self {
-        Self { seed: 0, iterations: 10, refinements: 1, two_level_from: 512 }
+        Self { seed: 0, iterations: 10, refinements: 1, two_level_from: 512, memory: 256 << 20 }
     }
 }
 
-/// Trains `nlist` centroids on `sample` (rows of `dim` values); returns `nlist * dim` values.
+impl KmeansOptions {
+    fn in_two_levels(&self, nlist: usize) -> bool {
+        nlist >= self.two_level_from.max(4)
+    }
+}
+
+/// Trains `nlist` centroids on `rows`; returns `nlist * dim` values.
 ///
-/// `progress` is called with the fraction done, from any thread, never decreasing by much. When the
-/// sample has fewer distinct rows than `nlist`, some centroids coincide. Memory besides the sample:
-/// 8 bytes per row, the centroids twice, and for two levels the rows of the lists being split.
+/// `progress` is called with the fraction done, from any thread, never decreasing by much. When
+/// fewer rows are distinct than `nlist`, some centroids coincide. For the memory see
+/// [`kmeans_bytes`].
 ///
 /// # Errors
-/// When the sample has fewer rows than `nlist`, is not a whole number of rows, or `nlist` or `dim`
-/// is 0.
+/// When there are fewer rows than `nlist`, or more than 32 bits can number, when `nlist` or the dim
+/// is 0, or when the rows cannot be read.
 pub fn kmeans(
-    sample: &[f32],
-    dim: usize,
+    rows: &dyn Rows,
     nlist: usize,
     options: &KmeansOptions,
     pool: &ThreadPool,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Vec<f32>, ClusterError> {
-    let rows = rows_of("the k-means sample", sample, dim)?;
+    let n = usize::try_from(rows.n()).unwrap_or(usize::MAX);
     if nlist == 0 {
         return Err(ClusterError::Zero { what: "nlist" });
     }
-    if rows < nlist {
-        return Err(ClusterError::TooFewRows { rows, nlist });
+    if rows.dim() == 0 {
+        return Err(ClusterError::Zero { what: "dim" });
     }
-    let sample = Sample { rows: sample, dim };
-    let centroids = pool.install(|| {
-        if nlist < options.two_level_from.max(4) {
-            train(sample, nlist, options.seed, options.iterations, pool, progress)
+    if n >= u32::MAX as usize {
+        return Err(ClusterError::TooManyRows { what: "the k-means sample", rows: n });
+    }
+    if n < nlist {
+        return Err(ClusterError::TooFewRows { rows: n, nlist });
+    }
+    let scratch = Crew::scratch_for(pool);
+    let crew = Crew::together(pool, &scratch);
+    let mut centroids = vec![0f32; nlist * rows.dim()];
+    pool.install(|| {
+        if options.in_two_levels(nlist) {
+            split::train_in_two_levels(rows, &mut centroids, options, &crew, progress)
         } else {
-            split::train_in_two_levels(sample, nlist, options, pool, progress)
+            train(rows, &mut centroids, options.seed, options.iterations, &crew, progress)
         }
     })?;
     progress(1.0);
     Ok(centroids)
 }
 
-/// Rows of `dim` values.
-#[derive(Clone, Copy)]
-struct Sample<'a> {
-    rows: &'a [f32],
-    dim: usize,
-}
-
-impl<'a> Sample<'a> {
-    fn len(self) -> usize {
-        self.rows.len() / self.dim
-    }
-
-    fn row(self, i: usize) -> &'a [f32] {
-        &self.rows[i * self.dim..(i + 1) * self.dim]
-    }
-}
-
-/// Seeds `nlist` centroids and iterates: one level.
+/// Seeds the centroids and iterates: one level.
 fn train(
-    sample: Sample<'_>,
-    nlist: usize,
+    rows: &dyn Rows,
+    centroids: &mut [f32],
     seed: u64,
     iterations: usize,
-    pool: &ThreadPool,
+    crew: &Crew<'_>,
     progress: &(dyn Fn(f64) + Sync),
-) -> Result<Vec<f32>, ClusterError> {
-    let mut centroids = seeding::spread(sample, nlist, seed);
-    lloyd::iterate(sample, &mut centroids, iterations, pool, progress)?;
-    Ok(centroids)
+) -> Result<(), ClusterError> {
+    seeding::spread(rows, centroids, seed, crew)?;
+    lloyd::iterate(rows, centroids, iterations, crew, progress)
 }

@@ -23,16 +23,19 @@
 mod error;
 mod gemm;
 mod screen;
+mod rows;
+mod read_ahead;
 mod kmeans;
 mod assign;
 mod nearest;
 mod hnsw;
 mod exact;
 
-pub use assign::{AssignMethod, Assigner};
+pub use assign::{AssignMethod, AssignScratch, Assigner};
 pub use error::ClusterError;
-pub use exact::{Metric, Neighbours, RowSource, exact_neighbours};
+pub use exact::{Metric, Neighbours, exact_neighbours};
 pub use gemm::dots;
 pub use hnsw::{GraphMetric, Hnsw, HnswScratch};
-pub use kmeans::{KmeansOptions, kmeans};
+pub use kmeans::{KmeansOptions, kmeans, kmeans_bytes};
 pub use nearest::{centroid_products, nearest_centroids, select_nearest};
+pub use rows::{RowSlice, RowSource, Rows};

@@ -3,8 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{KmeansOptions, kmeans};
-use crate::{AssignMethod, Assigner, ClusterError};
+use super::{Crew, KmeansOptions};
+use crate::{AssignMethod, Assigner, ClusterError, RowSlice};
 
 fn pool(threads: usize) -> rayon::ThreadPool {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
@@ -15,9 +15,19 @@ fn random_rows(rows: usize, dim: usize, seed: u64) -> Vec<f32> {
     (0..rows * dim).map(|_| rng.random::<f32>() - 0.5).collect()
 }
 
+fn kmeans(
+    sample: &[f32],
+    dim: usize,
+    nlist: usize,
+    options: &KmeansOptions,
+    pool: &rayon::ThreadPool,
+) -> Result<Vec<f32>, ClusterError> {
+    super::kmeans(&RowSlice::new(sample, dim)?, nlist, options, pool, &|_| {})
+}
+
 fn train(sample: &[f32], dim: usize, nlist: usize, two_level_from: usize) -> Vec<f32> {
     let options = KmeansOptions { two_level_from, ..KmeansOptions::default() };
-    kmeans(sample, dim, nlist, &options, &pool(2), &|_| {}).unwrap()
+    kmeans(sample, dim, nlist, &options, &pool(2)).unwrap()
 }
 
 /// Mean squared distance to the nearest centroid.
@@ -36,7 +46,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
     for two_level_from in [4, 1000] {
         let options = KmeansOptions { seed: 7, two_level_from, ..KmeansOptions::default() };
         let run = |threads| {
-            let c = kmeans(&sample, dim, nlist, &options, &pool(threads), &|_| {}).unwrap();
+            let c = kmeans(&sample, dim, nlist, &options, &pool(threads)).unwrap();
             c.iter().map(|v| v.to_bits()).collect::<Vec<_>>()
         };
         let one = run(1);
@@ -50,7 +60,7 @@ fn another_seed_gives_other_centroids() {
     let sample = random_rows(500, 8, 1);
     let with = |seed| {
         let options = KmeansOptions { seed, ..KmeansOptions::default() };
-        kmeans(&sample, 8, 10, &options, &pool(1), &|_| {}).unwrap()
+        kmeans(&sample, 8, 10, &options, &pool(1)).unwrap()
     };
     assert_ne!(with(1), with(2));
 }
@@ -126,8 +136,11 @@ fn an_empty_list_takes_rows_from_the_list_with_the_largest_error() {
     // Two blobs, three centroids of which one is so far away that no row chooses it.
     let sample: Vec<f32> = [0.0, 1.0, 2.0, 3.0, 100.0, 101.0].to_vec();
     let mut centroids = vec![1.5, 100.5, 1e6];
-    let rows = super::Sample { rows: &sample, dim: 1 };
-    super::lloyd::iterate(rows, &mut centroids, 10, &pool(1), &|_| {}).unwrap();
+    let rows = RowSlice::new(&sample, 1).unwrap();
+    let pool = pool(1);
+    let scratch = Crew::scratch_for(&pool);
+    let crew = Crew::together(&pool, &scratch);
+    super::lloyd::iterate(&rows, &mut centroids, 10, &crew, &|_| {}).unwrap();
     centroids.sort_by(f32::total_cmp);
     assert!(centroids[0] < centroids[1] && centroids[1] <= 3.0, "{centroids:?}");
     assert_eq!(centroids[2], 100.5);
@@ -146,11 +159,11 @@ fn a_large_offset_does_not_blur_the_lists() {
 #[test]
 fn a_sample_that_is_too_small_is_an_error_with_both_numbers() {
     let sample = random_rows(5, 4, 1);
-    let error = kmeans(&sample, 4, 6, &KmeansOptions::default(), &pool(1), &|_| {}).unwrap_err();
+    let error = kmeans(&sample, 4, 6, &KmeansOptions::default(), &pool(1)).unwrap_err();
     assert!(matches!(error, ClusterError::TooFewRows { rows: 5, nlist: 6 }));
     assert!(error.to_string().contains("nlist is 6") && error.to_string().contains("5 rows"));
     let run = |sample: &[f32], dim, nlist| {
-        kmeans(sample, dim, nlist, &KmeansOptions::default(), &pool(1), &|_| {})
+        kmeans(sample, dim, nlist, &KmeansOptions::default(), &pool(1))
     };
     assert!(matches!(run(&sample, 3, 1), Err(ClusterError::Shape { len: 20, dim: 3, .. })));
     assert!(matches!(run(&sample, 4, 0), Err(ClusterError::Zero { what: "nlist" })));

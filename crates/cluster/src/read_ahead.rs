@@ -1,26 +1,33 @@
-//! Reading the base one block ahead of the comparison.
+//! Reading rows one block ahead of the computation.
 //!
 //! ```text
-//! reader   recv empty ─▶ read_f32 ─▶ send filled
-//! caller                             recv filled ─▶ consume ─▶ send empty
+//! reader   recv empty ─▶ read ─▶ send filled
+//! caller                         recv filled ─▶ consume ─▶ send empty
 //! ```
 //!
-//! Two buffers travel in a circle: while one is compared the other is read. The reader has its own
-//! thread, because a pool thread that waits for the disk would be missing in the comparison.
+//! Two buffers travel in a circle: while one is computed on the other is read. The reader has its
+//! own thread, because a pool thread that waits for the disk would be missing in the computation.
 
+use std::error::Error;
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
-use super::RowSource;
 use crate::ClusterError;
 
-/// Calls `consume(start, rows)` for all rows of the base, `block_rows` at a time, in order.
-pub(super) fn for_each_block(
-    base: &dyn RowSource,
+/// Bytes of the two buffers.
+pub(crate) fn bytes(block_rows: usize, dim: usize) -> u64 {
+    2 * 4 * block_rows as u64 * dim as u64
+}
+
+/// Calls `consume(start, rows)` for `n` rows of `dim` values, `block_rows` at a time, in order.
+/// `read(start, out)` fills `out` with the rows from `start` on.
+pub(crate) fn for_each_block(
+    n: u64,
+    dim: usize,
     block_rows: usize,
+    read: impl Fn(u64, &mut [f32]) -> Result<(), Box<dyn Error + Send + Sync>> + Send,
     mut consume: impl FnMut(u64, &[f32]),
 ) -> Result<(), ClusterError> {
-    let (n, dim) = (base.n(), base.dim());
     let (empty, empties) = channel::<Vec<f32>>();
     let (filled, blocks) = sync_channel(1);
     for _ in 0..2 {
@@ -32,7 +39,7 @@ pub(super) fn for_each_block(
             let Ok(mut buffer) = empties.recv() else { return };
             let end = n.min(start + block_rows as u64);
             buffer.resize((end - start) as usize * dim, 0.0);
-            let outcome = base.read_f32(start, &mut buffer);
+            let outcome = read(start, &mut buffer);
             let block = outcome.map_err(|source| ClusterError::Read { start, end, source });
             if filled.send(block.map(|()| (start, buffer))).is_err() {
                 return;
