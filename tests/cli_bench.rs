@@ -1,6 +1,10 @@
 //! Measured rows: their names, their number, and what they are measured against.
 
+#![allow(clippy::panic)]
+
 mod workbench;
+use std::process::{Command, Stdio};
+
 use serde_json::Value;
 use workbench::{Rows, Workbench, npy};
 
@@ -9,7 +13,7 @@ const NAMES: &str = "run_id system dataset metric n dim k threads nprobe recall 
     alpha epsilon inflight pipeline threshold coarse io_backend direct issued dropped wasted \
     survivors reranked lists_probed codes_scanned drain_share resident_bytes ssd_bytes kernels \
     table_bits mean_inflight completed_in_scan route_ms scan_ms drain_ms wait_share \
-    target_recall ceiling_reads_per_s read_share";
+    target_recall ceiling_reads_per_s read_share rounds queries p999_ms pages_p99 pages_max";
 
 /// A folder with `b.fbin`, `q.fbin`, `gt.bin` of k 20 and an index `i` of 16 lists.
 fn measured() -> Workbench {
@@ -45,6 +49,46 @@ fn a_row_has_every_name_and_the_csv_has_the_same() {
     assert!(number(row, "qps_min") <= number(row, "qps"));
     assert!(number(row, "qps") <= number(row, "qps_max"));
     assert_eq!(number(row, "bytes_per_query"), number(row, "pages_per_query") * 4096.0);
+    assert_eq!((&row["system"], &row["dataset"]), (&"rabitq-ssd".into(), &"q".into()));
+    assert_eq!((&row["rounds"], &row["queries"]), (&1.into(), &40.into()));
+    assert!(number(row, "p99_ms") <= number(row, "p999_ms"));
+    assert!(number(row, "pages_per_query") <= number(row, "pages_max"));
+    assert!(number(row, "pages_p99") <= number(row, "pages_max"));
+}
+
+#[test]
+fn a_row_is_named_after_its_index_its_data_and_every_parameter() {
+    let bench = measured();
+    let line = "bench i q.fbin gt.bin --rounds 1 --no-probe --json";
+    let info = bench.run("info i --json").ok().json().remove(0);
+    let uuid = info["uuid"].as_str().unwrap_or_default().to_string();
+    let mut names = std::collections::BTreeSet::new();
+    for options in [
+        "",
+        "--k 5",
+        "--nprobe 3",
+        "--alpha 1",
+        "--pipeline fifo",
+        "--epsilon 2",
+        "--inflight 3",
+        "--threads 3",
+        "--threshold paper",
+        "--recall 0.5",
+        "--dataset mine",
+    ] {
+        let row = bench.run(&format!("{line} {options}")).ok().json().remove(0);
+        let name = row["run_id"].as_str().unwrap_or_default().to_string();
+        assert!(name.starts_with(&uuid[..8]), "{name}");
+        assert!(names.insert(name), "{options}");
+    }
+    let row = bench.run(&format!("{line} --dataset mine --csv r.csv")).ok().json().remove(0);
+    assert_eq!(row["dataset"], "mine");
+    let csv = String::from_utf8(bench.read("r.csv")).unwrap_or_default();
+    let cells: Vec<&str> = csv.lines().nth(1).unwrap_or_default().split(',').collect();
+    assert_eq!(
+        (cells[0].into(), cells[1..3].to_vec()),
+        (row["run_id"].clone(), vec!["rabitq-ssd", "mine"])
+    );
 }
 
 #[test]
@@ -120,6 +164,62 @@ fn a_sweep_crosses_its_lists_over_indexes_and_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn a_run_that_is_killed_midway_goes_on_with_the_same_rows() {
+    let bench = measured();
+    bench.run("build b.fbin --out other --nlist 16 --bits 3").ok();
+    bench.write("sweep.toml", b"index = [\"other\"]\nk = [1, 5, 10]\nnprobe = [1, 2, 4, 8]\n");
+    let line = "bench i q.fbin gt.bin --sweep sweep.toml --threads 1 --rounds 40 --no-probe \
+                --jsonl rows.jsonl --json";
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rabitq-ssd"))
+        .current_dir(bench.path("."))
+        .args(line.split_whitespace())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{error}"));
+    let kept = || {
+        let text = fs_err::read_to_string(bench.path("rows.jsonl")).unwrap_or_default();
+        text.lines().map(str::to_string).collect::<Vec<String>>()
+    };
+    while kept().len() < 4 && child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        std::thread::yield_now();
+    }
+    child.kill().and_then(|()| child.wait()).unwrap_or_else(|error| panic!("{error}"));
+    let before = kept();
+    assert!((4..24).contains(&before.len()), "{} rows when it was killed", before.len());
+
+    let rows = bench.run(line).ok().json();
+    assert_eq!(rows.len(), 2 * 3 * 4);
+    for (row, line) in rows.iter().zip(&before) {
+        // The last line may have been cut by the kill, and is then measured again.
+        if let Ok(old) = serde_json::from_str::<Value>(line) {
+            assert_eq!(*row, old);
+        }
+    }
+    let names: Vec<&Value> = rows.iter().map(|row| &row["run_id"]).collect();
+    let again = bench.run(line).ok().json();
+    assert_eq!(again.iter().map(|row| &row["run_id"]).collect::<Vec<_>>(), names);
+    assert_eq!(again, rows, "nothing is measured a second time");
+}
+
+#[test]
+fn outputs_over_inputs_are_refused_before_anything_is_measured() {
+    let bench = measured();
+    bench.run("build b.fbin --out other --nlist 16").ok();
+    bench.write("sweep.toml", b"index = [\"other\"]\n");
+    let inputs = ["q.fbin", "gt.bin", "sweep.toml", "i/manifest.json", "other/codes.bin"];
+    let before = inputs.map(|name| bench.read(name));
+    for option in ["--csv", "--jsonl", "--report", "--svg"] {
+        for input in inputs.into_iter().chain(["i", "other", "other/new.csv"]) {
+            let line = format!("bench i q.fbin gt.bin --sweep sweep.toml {option} {input}");
+            let run = bench.run(&line).fails(2, &["would overwrite", "choose another"]);
+            assert_eq!(run.stdout, "", "{line}");
+        }
+    }
+    assert_eq!(inputs.map(|name| bench.read(name)), before);
+}
+
+#[test]
 fn a_sweep_that_makes_no_sense_is_refused() {
     let bench = measured();
     for (text, word) in
@@ -187,5 +287,28 @@ fn people_see_a_table_below_what_the_machine_is() {
     let out = bench.run("bench i q.fbin gt.bin --nprobe 1,2 --rounds 1").ok().stdout;
     for word in ["kernels", "I/O", "ceiling", "recall", "QPS", "p99 ms", "pages/query"] {
         assert!(out.contains(word), "{word:?} is not in: {out}");
+    }
+    assert!(!out.contains("target"), "{out}");
+}
+
+#[test]
+fn people_see_targets_the_median_of_the_rounds_and_their_spread() {
+    let bench = measured();
+    let line = "bench i q.fbin gt.bin --recall 0.5,0.9 --rounds 3 --no-probe --csv rows.csv";
+    let out = bench.run(line).ok().stdout;
+    let csv = String::from_utf8(bench.read("rows.csv")).unwrap_or_default();
+    let names: Vec<&str> = csv.lines().next().unwrap_or_default().split(',').collect();
+    for (line, target) in csv.lines().skip(1).zip(["0.5", "0.9"]) {
+        let cell = |name: &str| {
+            let at = names.iter().position(|n| *n == name).unwrap_or(usize::MAX);
+            line.split(',').nth(at).and_then(|cell| cell.parse::<f64>().ok()).unwrap_or(f64::NAN)
+        };
+        let rounds = ["qps", "qps_min", "qps_max"].map(cell);
+        let [median, least, most] = rounds.map(|qps| format!("{qps:.0}"));
+        let shown = out.lines().find(|line| line.split_whitespace().nth(2) == Some(target));
+        let shown = shown.unwrap_or_else(|| panic!("{target} is not in {out}"));
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        assert!(words.contains(&median.as_str()), "{median}: {shown}");
+        assert!(words.contains(&format!("{least}..{most}").as_str()), "{least}..{most}: {shown}");
     }
 }

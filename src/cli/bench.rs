@@ -1,11 +1,13 @@
 //! `bench`: recall, speed and cost of one setting or many.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+mod ceiling;
+mod people;
+mod truth;
 
-use rabitq_ssd::dataset::GroundTruth;
-use rabitq_ssd::evaluate::{BenchRow, OperatingPoint, RecallCurve, Repeat, Setting, Trial, Truth};
-use rabitq_ssd::{Backend, Index, IndexInfo, Pipeline, Progress};
+use std::path::{Path, PathBuf};
+
+use rabitq_ssd::evaluate::{BenchRow, OperatingPoint, RecallCurve, Repeat, Setting, Trial};
+use rabitq_ssd::{Index, IndexInfo, Pipeline, Progress};
 
 use super::console::Console;
 use super::failure::usage;
@@ -13,12 +15,13 @@ use super::options::{self, SearchArgs, at_least_1, share, thread_count};
 use super::progress::Reporter;
 use super::report::{Gathered, ReportArgs};
 use super::rows::{self, Journal, NamedRow};
-use super::search::machine;
-use super::size::grouped;
 use super::sweep::Sweep;
-use super::table::{Grid, Pairs};
-use super::vectors::Queries;
-use super::{csv, ids, paper};
+use super::vectors::{Queries, keep_inputs};
+use super::{csv, paper};
+use truth::Asked;
+
+pub(crate) use ceiling::read_ceiling;
+pub(crate) use people::{grid, header};
 
 /// Measure recall, throughput, latency and reads against ground truth
 ///
@@ -92,6 +95,9 @@ pub(crate) struct Args {
     /// Also write the rows to a CSV file, with the names of --json
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
     csv: Option<PathBuf>,
+    /// Name of the data in the rows [default: that of the query file]
+    #[arg(long, value_name = "NAME", help_heading = "Input and output")]
+    dataset: Option<String>,
     /// The external ids the index was built with: ground truth holds row numbers
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
     ids: Option<PathBuf>,
@@ -119,6 +125,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         return Err(usage("INDEX, QUERIES and GT are needed"));
     };
     let sweep = args.sweep()?;
+    let mut inputs = vec![index, queries, truth];
+    inputs.extend(args.sweep.iter().chain(&args.ids).chain(&sweep.index));
+    for out in args.csv.iter().chain(&args.jsonl) {
+        keep_inputs(out, inputs.iter().copied())?;
+    }
     let mut run = Run {
         args,
         console,
@@ -127,7 +138,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         truth,
         journal: Journal::open(args.jsonl.as_deref())?,
         rows: Vec::new(),
-        report: Gathered::new(&args.report, [index, queries, truth])?,
+        report: Gathered::new(&args.report, &inputs)?,
     };
     for index in std::iter::once(index).chain(&sweep.index) {
         run.index(index)?;
@@ -170,7 +181,9 @@ impl Run<'_> {
             settings.iter_mut().for_each(|s| s.options.nprobe = s.options.nprobe.min(most));
         }
         let queries = Queries::read(self.queries, info.dim, path, None)?;
-        let truth = args.truth(self, &info, &queries)?;
+        let asked = Asked { file: self.queries, n: queries.n };
+        let ids = args.ids.as_deref();
+        let truth = truth::read(console, &info, &asked, self.truth, ids, &self.sweep.k)?;
         for warning in settings.iter().flat_map(|setting| index.warnings(&setting.options)) {
             console.warn(warning);
         }
@@ -218,7 +231,8 @@ impl Run<'_> {
         curve: &mut RecallCurve,
     ) -> anyhow::Result<NamedRow> {
         let Place { trial, info, ceiling, reporter } = *place;
-        let dataset = self.queries.file_stem().unwrap_or_default().to_string_lossy();
+        let stem = self.queries.file_stem().unwrap_or_default().to_string_lossy();
+        let dataset = self.args.dataset.clone().unwrap_or_else(|| stem.into_owned());
         let id = rows::run_id(info, &dataset, setting, target, self.args.rounds);
         if let Some(row) = self.journal.find(&id) {
             return Ok(row.clone());
@@ -239,7 +253,7 @@ impl Run<'_> {
                 point.into_row()
             }
         };
-        let row = NamedRow::new(id, dataset.into_owned(), row.under_ceiling(ceiling));
+        let row = NamedRow::new(id, dataset, row.under_ceiling(ceiling));
         self.journal.add(&row)?;
         Ok(row)
     }
@@ -270,131 +284,4 @@ impl Args {
         };
         sweep.settings().into_iter().map(resolve).collect()
     }
-
-    fn truth(&self, run: &Run<'_>, info: &IndexInfo, queries: &Queries) -> anyhow::Result<Truth> {
-        let file = run.truth.display();
-        let mut truth = GroundTruth::read(run.truth)?;
-        if truth.queries != queries.n {
-            anyhow::bail!(
-                "{file} is ground truth of {} queries, {} holds {}",
-                truth.queries,
-                run.queries.display(),
-                queries.n
-            );
-        }
-        if queries.n == 0 {
-            anyhow::bail!("{} holds no queries", run.queries.display());
-        }
-        if let Some(k) = run.sweep.k.iter().find(|&&k| k > truth.k) {
-            return Err(usage(format!(
-                "--k {k} is beyond the ground truth, which holds {} neighbours of each query: \
-                 run `groundtruth --k {k}`",
-                truth.k
-            )));
-        }
-        match &self.ids {
-            Some(path) => rename_rows(&mut truth, path)?,
-            None if info.external_ids => run.console.warn(format_args!(
-                "the index returns external ids: without --ids, {file} must hold those as well"
-            )),
-            None => check_rows(&truth, info, run.truth)?,
-        }
-        Truth::new(truth.k, info.metric, truth.ids, truth.distances)
-            .map_err(|error| anyhow::anyhow!("{file}: {error}"))
-    }
-}
-
-/// Row numbers that the base of the index does not have come from another base.
-fn check_rows(truth: &GroundTruth, info: &IndexInfo, path: &Path) -> anyhow::Result<()> {
-    let rows = info.n + info.skipped_rows;
-    match truth.ids.iter().find(|&&row| row >= rows) {
-        None => Ok(()),
-        Some(row) => anyhow::bail!(
-            "{} names row {row}, but the index was built from {rows} rows: it is no ground truth \
-             of this base",
-            path.display()
-        ),
-    }
-}
-
-/// From row numbers to the external ids that stand for them.
-fn rename_rows(truth: &mut GroundTruth, ids_path: &Path) -> anyhow::Result<()> {
-    let names = ids::read(ids_path)?;
-    for row in &mut truth.ids {
-        *row = usize::try_from(*row).ok().and_then(|row| names.get(row).copied()).ok_or_else(
-            || {
-                anyhow::anyhow!(
-                    "{} has no id for row {row} of the ground truth",
-                    ids_path.display()
-                )
-            },
-        )?;
-    }
-    Ok(())
-}
-
-const CEILING_DEPTH: u32 = 64;
-const CEILING_TIME: Duration = Duration::from_millis(500);
-
-/// What this disk gives one thread at most. Nothing to measure where reads do not reach a disk.
-pub(crate) fn read_ceiling(index: &Index, info: &IndexInfo) -> anyhow::Result<Option<f64>> {
-    if info.io_backend == Backend::Memory.to_string() || index.page_file().pages() == 0 {
-        return Ok(None);
-    }
-    let seed = 1;
-    let result = pageio::probe(index.page_file(), CEILING_DEPTH, CEILING_TIME, seed)?;
-    Ok(Some(result.reads_per_second))
-}
-
-/// What was measured, on what.
-pub(crate) fn header(
-    info: &IndexInfo,
-    queries: usize,
-    rounds: usize,
-    ceiling: Option<f64>,
-) -> Pairs {
-    let mut pairs = Pairs::default();
-    let vectors = format!("{} x {}, {}", grouped(info.n), info.dim, info.metric);
-    pairs
-        .add("index", format!("{vectors}, {} records, {} lists", info.record, info.nlist))
-        .add("measured", format!("{} queries, {rounds} rounds", grouped(queries as u64)));
-    machine(&mut pairs, info);
-    if let Some(reads) = ceiling {
-        let reads = grouped(reads as u64);
-        pairs.add("ceiling", format!("{reads} random 4 KiB reads/s, {CEILING_DEPTH} in flight"));
-    }
-    pairs
-}
-
-/// The main columns for people; columns that never change only when they were asked for.
-pub(crate) fn grid(rows: &[BenchRow]) -> Grid {
-    let pipelines = rows.iter().any(|row| row.pipeline != Pipeline::Full.to_string());
-    let mut names = vec!["k", "threads", "nprobe", "alpha"];
-    names.extend(pipelines.then_some("pipeline"));
-    names.extend([
-        "recall",
-        "QPS",
-        "mean ms",
-        "p50 ms",
-        "p95 ms",
-        "p99 ms",
-        "pages/query",
-        "lists",
-    ]);
-    let mut grid = Grid::new(&names);
-    for row in rows {
-        let mut cells = vec![
-            row.k.to_string(),
-            row.threads.to_string(),
-            row.nprobe.to_string(),
-            row.alpha.to_string(),
-        ];
-        cells.extend(pipelines.then(|| row.pipeline.clone()));
-        cells.extend([format!("{:.4}", row.recall), format!("{:.0}", row.qps)]);
-        cells
-            .extend([row.mean_ms, row.p50_ms, row.p95_ms, row.p99_ms].map(|ms| format!("{ms:.2}")));
-        cells.extend([row.pages_per_query, row.lists_probed].map(|mean| format!("{mean:.1}")));
-        grid.row(cells);
-    }
-    grid
 }

@@ -145,6 +145,21 @@ pub struct BenchRow {
     pub ceiling_reads_per_s: Option<f64>,
     /// Share of that ceiling the searches read at: pages a query times QPS, over the ceiling.
     pub read_share: Option<f64>,
+    /// Rounds that counted.
+    #[serde(default)]
+    pub rounds: usize,
+    /// Queries of each round.
+    #[serde(default)]
+    pub queries: usize,
+    /// Latency that 999 of 1000 queries kept within.
+    #[serde(default)]
+    pub p999_ms: f64,
+    /// Pages that 99 of 100 queries kept within.
+    #[serde(default)]
+    pub pages_p99: u64,
+    /// Pages of the query that read most.
+    #[serde(default)]
+    pub pages_max: u64,
 }
 
 impl BenchRow {
@@ -165,6 +180,8 @@ struct Outcome {
     walls: Vec<Duration>,
     /// Latencies of all queries of all rounds, ascending, in nanoseconds.
     latencies: Vec<u64>,
+    /// Pages of all queries of all rounds, ascending.
+    pages: Vec<u64>,
     sums: SearchStats,
 }
 
@@ -192,26 +209,48 @@ impl<'a> Trial<'a> {
     /// # Panics
     /// If k is beyond the ground truth's.
     pub fn measure(&self, setting: &Setting, repeat: Repeat) -> Result<BenchRow, SearchError> {
+        self.measure_within(setting, repeat, Duration::MAX)
+    }
+
+    /// The same, but no round begins, after the first that counts, once `budget` is spent, warm-up
+    /// included: the row says how many rounds it had.
+    ///
+    /// # Errors
+    /// The first query that fails.
+    ///
+    /// # Panics
+    /// If k is beyond the ground truth's.
+    pub fn measure_within(
+        &self,
+        setting: &Setting,
+        repeat: Repeat,
+        budget: Duration,
+    ) -> Result<BenchRow, SearchError> {
+        let started = Instant::now();
         if repeat.warmup {
             self.round(setting)?;
         }
         let mut recalls = 0.0;
-        let mut walls = Vec::new();
-        let mut latencies = Vec::new();
+        let (mut walls, mut latencies, mut pages) = (Vec::new(), Vec::new(), Vec::new());
         let mut sums = SearchStats::default();
-        for _ in 0..repeat.rounds.max(1) {
+        for round in 0..repeat.rounds.max(1) {
+            if round > 0 && started.elapsed() >= budget {
+                break;
+            }
             let (wall, results) = self.round(setting)?;
             walls.push(wall);
             recalls += self.mean_recall(setting.options.k, &results);
             for result in &results {
                 latencies.push(result.stats.total_ns);
+                pages.push(result.stats.pages);
                 sums += result.stats;
             }
         }
         walls.sort_unstable();
         latencies.sort_unstable();
+        pages.sort_unstable();
         let recall = recalls / walls.len() as f64;
-        Ok(self.row(setting, &Outcome { recall, walls, latencies, sums }))
+        Ok(self.row(setting, &Outcome { recall, walls, latencies, pages, sums }))
     }
 
     /// Search all queries once: what each found, and the mean recall.
@@ -269,9 +308,9 @@ impl<'a> Trial<'a> {
             qps_min: qps(outcome.walls.last()),
             qps_max: qps(outcome.walls.first()),
             mean_ms: each_ms(sums.total_ns),
-            p50_ms: percentile_ms(&outcome.latencies, 50),
-            p95_ms: percentile_ms(&outcome.latencies, 95),
-            p99_ms: percentile_ms(&outcome.latencies, 99),
+            p50_ms: percentile_ms(&outcome.latencies, 500),
+            p95_ms: percentile_ms(&outcome.latencies, 950),
+            p99_ms: percentile_ms(&outcome.latencies, 990),
             pages_per_query: each(sums.pages),
             bytes_per_query: each(sums.bytes),
             record: info.record.to_string(),
@@ -307,14 +346,23 @@ impl<'a> Trial<'a> {
             target_recall: None,
             ceiling_reads_per_s: None,
             read_share: None,
+            rounds: outcome.walls.len(),
+            queries: self.truth.queries(),
+            p999_ms: percentile_ms(&outcome.latencies, 999),
+            pages_p99: percentile(&outcome.pages, 990),
+            pages_max: outcome.pages.last().copied().unwrap_or(0),
         }
     }
 }
 
-/// Nearest rank: the least latency that at least `percent` of 100 queries kept within.
-fn percentile_ms(ascending: &[u64], percent: usize) -> f64 {
-    let rank = (ascending.len() * percent).div_ceil(100).max(1);
-    ascending.get(rank - 1).map_or(0.0, |&ns| ns as f64 / 1e6)
+/// Nearest rank: the least value that at least `mille` of 1000 kept within.
+fn percentile(ascending: &[u64], mille: usize) -> u64 {
+    let rank = (ascending.len() * mille).div_ceil(1000).max(1);
+    ascending.get(rank - 1).copied().unwrap_or(0)
+}
+
+fn percentile_ms(ascending_ns: &[u64], mille: usize) -> f64 {
+    percentile(ascending_ns, mille) as f64 / 1e6
 }
 
 fn ratio(part: u64, whole: u64) -> f64 {
@@ -328,9 +376,10 @@ mod tests {
     #[test]
     fn percentiles_are_by_nearest_rank() {
         let ascending: Vec<u64> = (1..=200).map(|ms| ms * 1_000_000).collect();
-        assert_eq!(percentile_ms(&ascending, 50), 100.0);
-        assert_eq!(percentile_ms(&ascending, 99), 198.0);
-        assert_eq!(percentile_ms(&ascending[..1], 99), 1.0);
-        assert_eq!(percentile_ms(&[], 50), 0.0);
+        assert_eq!(percentile_ms(&ascending, 500), 100.0);
+        assert_eq!(percentile_ms(&ascending, 990), 198.0);
+        assert_eq!(percentile_ms(&ascending, 999), 200.0);
+        assert_eq!(percentile_ms(&ascending[..1], 990), 1.0);
+        assert_eq!(percentile(&[], 500), 0);
     }
 }

@@ -39,9 +39,9 @@ const TRACED_RECALL: f64 = 0.9;
 
 impl<'a> Gathered<'a> {
     /// Refuses, before anything is measured, a report in no folder or over one of the `inputs`.
-    pub(crate) fn new(args: &'a ReportArgs, inputs: [&PathBuf; 3]) -> anyhow::Result<Self> {
+    pub(crate) fn new(args: &'a ReportArgs, inputs: &[&PathBuf]) -> anyhow::Result<Self> {
         for out in args.report.iter().chain(&args.svg) {
-            keep_inputs(out, inputs)?;
+            keep_inputs(out, inputs.iter().copied())?;
         }
         if let Some(report) = &args.report {
             let folder = report.parent().filter(|folder| !folder.as_os_str().is_empty());
