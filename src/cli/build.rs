@@ -26,9 +26,13 @@ use super::{ids, vectors};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Vector files, together one base: .fbin .u8bin .i8bin .f16bin .fvecs .bvecs .npy
+    /// Vector files, together one base in the order given: .fbin .u8bin .i8bin .f16bin .fvecs
+    /// .bvecs .npy; a quoted pattern as 'part*.fbin' stands for its files, part2 before part10
     #[arg(required = true, value_name = "BASE")]
     base: Vec<PathBuf>,
+    /// Use only the first N rows of the base, all its files together, and of --ids
+    #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true)]
+    rows: Option<usize>,
     /// Directory of the index
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -89,11 +93,11 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   rabitq-ssd build base.fbin --out my.index
-  rabitq-ssd build part0.fbin part1.fbin --out my.index --metric cosine --memory 2GiB
+  rabitq-ssd build 'part*.fbin' --out my.index --metric cosine --memory 2GiB
   rabitq-ssd build base.u8bin --out my.index --record u8 --nlist 4096";
 
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
-    let base = vectors::open(&args.base)?;
+    let base = vectors::open_first(&args.base, args.rows)?;
     let options = args.options(base.n())?;
     let plan = BuildPlan::new(&base, &options)?;
     unless_closed(console.object(&Event { event: "plan", body: &plan }))?;
@@ -132,7 +136,7 @@ impl Args {
             bound: self.bound.unwrap_or(preset.bound),
             seed: self.seed,
             threads: threads(self.threads),
-            ids: self.ids.as_deref().map(ids::read).transpose()?,
+            ids: self.ids.as_deref().map(|path| ids::read_first(path, self.rows)).transpose()?,
             on_invalid: self.on_invalid,
             overwrite: self.overwrite,
         })

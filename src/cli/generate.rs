@@ -1,5 +1,6 @@
 //! `generate`: synthetic vectors shaped like embeddings.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use rabitq_ssd::dataset::{Dtype, synth};
@@ -66,10 +67,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     }
     let spec = args.spec();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads(args.threads)).build()?;
-    let reporter = Reporter::new(console);
-    let mut told = |done, total| reporter.update("generate", done, total);
-    let queries_out = args.queries_out.as_deref();
-    synth::generate(&spec, args.queries as u64, &args.out, queries_out, &pool, &mut told)?;
+    let reporter = Reporter::stoppable(console)?;
+    let mut told = |done, total| {
+        reporter.update("generate", done, total);
+        if reporter.cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let (queries, queries_out) = (args.queries as u64, args.queries_out.as_deref());
+    let outcome = synth::generate(&spec, queries, &args.out, queries_out, &pool, &mut told);
+    reporter.outcome(outcome)?;
     drop(reporter);
     let bytes = fs_err::metadata(&args.out)?.len();
     let queries = args.queries_out.as_ref().map(|_| args.queries);

@@ -23,9 +23,13 @@ use super::vectors::{self, Queries, keep_inputs};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Vector files, together one base, in the order they are given to build
+    /// Vector files, together one base, in the order they are given to build; quoted patterns as
+    /// 'part*.fbin' work too
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     base: Vec<PathBuf>,
+    /// Only the first N rows of the base
+    #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true)]
+    rows: Option<usize>,
     /// Vector file of the queries
     #[arg(long, value_name = "FILE")]
     queries: PathBuf,
@@ -49,18 +53,29 @@ Examples:
   rabitq-ssd groundtruth --base base.fbin --queries queries.fbin --out gt.bin
   rabitq-ssd groundtruth --base part0.fbin part1.fbin --queries q.npy --metric ip --k 10 --out gt.bin";
 
+/// Rows that ground truth files have numbers for.
+const MOST_ROWS: u64 = 1 << 32;
+
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if args.out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ivecs")) {
         return Err(usage(".ivecs cannot hold scores: give --out another extension, as gt.bin"));
     }
-    keep_inputs(&args.out, args.base.iter().chain([&args.queries]))?;
+    let base = vectors::open_first(&args.base, args.rows)?;
+    keep_inputs(&args.out, base.paths().iter().chain([&args.queries]))?;
+    if base.n() > MOST_ROWS {
+        return Err(usage(format!(
+            "the base has {} rows, but ground truth files number them in 32 bits: use --rows \
+             {MOST_ROWS} or fewer",
+            grouped(base.n())
+        )));
+    }
     let started = Instant::now();
-    let base = vectors::open(&args.base)?;
-    let of = args.base.first().cloned().unwrap_or_default();
+    let of = base.paths().first().cloned().unwrap_or_default();
     let queries = Queries::read(&args.queries, base.dim(), &of, None)?;
-    let reporter = Reporter::new(console);
+    let reporter = Reporter::stoppable(console)?;
     let threads = threads(args.threads);
-    let exact = ground_truth(&base, &queries.values, args.k, args.metric, threads, &reporter)?;
+    let exact = ground_truth(&base, &queries.values, args.k, args.metric, threads, &reporter);
+    let exact = reporter.outcome(exact)?;
     drop(reporter);
     let truth = exact.truth;
     if exact.invalid_rows > 0 {

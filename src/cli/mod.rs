@@ -25,6 +25,7 @@ mod options;
 mod sweep;
 mod rows;
 mod vectors;
+mod pattern;
 mod ids;
 mod csv;
 mod publish;
@@ -33,6 +34,7 @@ mod next;
 mod console;
 mod table;
 mod progress;
+mod signal;
 mod size;
 pub(crate) mod failure;
 

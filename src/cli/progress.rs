@@ -1,15 +1,18 @@
 //! Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere, nothing with
-//! `--quiet`.
+//! `--quiet`. Commands that can stop in order learn here that they should.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use rabitq_ssd::Progress;
 
 use super::console::Console;
+use super::signal::{self, StopFlag};
 use super::size::grouped;
 
 /// Time between two lines when stderr is a file or a pipe.
@@ -17,10 +20,15 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Stage, bar, share, counts, rate and time left.
 const BAR: &str = "{msg:>12} {bar:32} {percent:>3} %  {human_pos}/{human_len}  {rate}/s  ETA {eta}";
 
+const STOPPING: &str = "stopping at the next checkpoint; once more to stop at once";
+
 /// Draws the progress of one command.
 pub(crate) struct Reporter {
     way: Way,
     stage: Mutex<Option<Stage>>,
+    /// Of commands that ask.
+    stop: Option<StopFlag>,
+    said_stopping: AtomicBool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -44,7 +52,36 @@ impl Reporter {
             (false, true) => Way::Bar,
             (false, false) => Way::Lines,
         };
-        Self { way, stage: Mutex::new(None) }
+        Self { way, stage: Mutex::new(None), stop: None, said_stopping: AtomicBool::new(false) }
+    }
+
+    /// For work that asks whether it is [cancelled](Progress::cancelled): from here on the first
+    /// signal makes it so, and only a second one ends the process.
+    pub(crate) fn stoppable(console: &Console) -> anyhow::Result<Self> {
+        let mut reporter = Self::new(console);
+        reporter.stop = Some(signal::watch()?);
+        Ok(reporter)
+    }
+
+    /// What became of the work: an error of cancelled work is that it was interrupted.
+    pub(crate) fn outcome<T, E>(&self, outcome: Result<T, E>) -> anyhow::Result<T>
+    where
+        anyhow::Error: From<E>,
+    {
+        match outcome {
+            Err(_) if self.cancelled() => bail!("interrupted"),
+            outcome => Ok(outcome?),
+        }
+    }
+
+    fn say(&self, text: &str) {
+        // A closed stderr is no reason to stop the work.
+        let write = || drop(writeln!(io::stderr(), "{text}"));
+        let stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        match stage.as_ref().and_then(|stage| stage.bar.as_ref()) {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
     }
 
     /// Leave stderr to other output. The last bar stays on screen as it is: full, or where the work
@@ -64,7 +101,17 @@ impl Drop for Reporter {
 }
 
 impl Progress for Reporter {
+    fn cancelled(&self) -> bool {
+        let stopped = self.stop.as_ref().is_some_and(StopFlag::is_set);
+        if stopped && !self.said_stopping.swap(true, Ordering::Relaxed) && self.way != Way::Silent {
+            self.say(STOPPING);
+        }
+        stopped
+    }
+
     fn update(&self, stage: &'static str, done: u64, total: u64) {
+        // Says so also where the work asks for its progress only.
+        self.cancelled();
         if self.way == Way::Silent {
             return;
         }

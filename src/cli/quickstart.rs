@@ -8,6 +8,7 @@
 //! A second run with the same sizes reuses the folder, another one replaces what is in it. A folder
 //! without `quickstart.json` belongs to somebody else and is left alone.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -93,7 +94,10 @@ fn make(folder: &Folder, console: &Console, progress: &Reporter) -> anyhow::Resu
     };
     let threads = available_threads();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    let mut told = |done, total| progress.update("generate", done, total);
+    let mut told = |done, total| {
+        progress.update("generate", done, total);
+        ControlFlow::Continue(())
+    };
     synth::generate(&spec, QUERIES, &folder.base(), Some(&folder.queries()), &pool, &mut told)?;
 
     progress.pause();

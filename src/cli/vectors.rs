@@ -8,6 +8,7 @@ use anyhow::{anyhow, bail};
 use rabitq_ssd::dataset::{Base, RowCheck, check_rows};
 
 use super::failure::usage;
+use super::pattern;
 
 /// Queries in memory.
 pub(crate) struct Queries {
@@ -49,9 +50,17 @@ impl Queries {
     }
 }
 
-/// Open one file or several as one base.
+/// Open one file or several, or those that patterns match, as one base.
 pub(crate) fn open(paths: &[PathBuf]) -> anyhow::Result<Base> {
-    Ok(Base::open(paths)?)
+    Ok(Base::open(&pattern::expand(paths)?)?)
+}
+
+/// The same, and only the first `rows` rows of it if a number is given.
+pub(crate) fn open_first(paths: &[PathBuf], rows: Option<usize>) -> anyhow::Result<Base> {
+    let base = open(paths)?;
+    let (Some(rows), n) = (rows, base.n()) else { return Ok(base) };
+    base.first_rows(rows as u64)
+        .map_err(|_| usage(format!("--rows {rows}: the base has {n} rows; give at most that")))
 }
 
 /// An error when a command would write `out` over one of its `inputs` or into one of them, which

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::Mutex;
 
 use cluster::{ClusterError, RowSource, exact_neighbours};
-use dataset::{Base, GroundTruth, RowCheck, check_rows};
+use dataset::{Base, DatasetError, GroundTruth, RowCheck, check_rows};
 
 use crate::{Metric, Progress};
 
@@ -20,7 +20,7 @@ pub struct Exact {
 /// The `k` nearest rows of every query (whole rows of the base's dim), exactly, ties by row number.
 ///
 /// # Errors
-/// When k is 0, a query is not finite, or the base cannot be read.
+/// When k is 0, a query is not finite, the base cannot be read, or `progress` is cancelled.
 pub fn ground_truth(
     base: &Base,
     queries: &[f32],
@@ -38,7 +38,7 @@ pub fn ground_truth(
         .num_threads(threads.max(1))
         .build()
         .map_err(|error| ClusterError::Thread { source: std::io::Error::other(error) })?;
-    let rows = ValidRows { base, check: Mutex::default() };
+    let rows = ValidRows { base, check: Mutex::default(), progress };
     let n = base.n();
     let told = |share: f64| progress.update("compare", (share * n as f64) as u64, n);
     told(0.0);
@@ -57,6 +57,8 @@ pub fn ground_truth(
 struct ValidRows<'a> {
     base: &'a Base,
     check: Mutex<RowCheck>,
+    /// Asked before every read: a failed one is how the comparison is stopped.
+    progress: &'a dyn Progress,
 }
 
 impl RowSource for ValidRows<'_> {
@@ -69,6 +71,9 @@ impl RowSource for ValidRows<'_> {
     }
 
     fn read_f32(&self, start: u64, out: &mut [f32]) -> Result<(), Box<dyn Error + Send + Sync>> {
+        if self.progress.cancelled() {
+            return Err(Box::new(DatasetError::Interrupted));
+        }
         self.base.read_f32(start, out)?;
         let dim = self.base.dim();
         let mut found = RowCheck::default();

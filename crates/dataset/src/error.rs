@@ -18,6 +18,9 @@ pub enum DatasetError {
     /// The operating system refused; the message already names the path.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The caller asked the work to stop; it left nothing behind.
+    #[error("interrupted")]
+    Interrupted,
     /// A base needs at least one file.
     #[error("no vector file given")]
     NoFiles,

@@ -20,6 +20,7 @@ mod normal;
 mod rotation;
 mod spectrum;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use rayon::ThreadPool;
@@ -87,27 +88,30 @@ impl Spec {
 
 /// Write `spec.n` rows to `base_out`, and `queries` rows of the same distribution, none of them
 /// in the base, to `queries_out` if it is given. Extensions must go with the type. Both files
-/// appear only when complete. `progress` is told (rows done, rows in all).
+/// appear only when complete. `progress` is told (rows done, rows in all) and says whether to go
+/// on.
 pub fn generate(
     spec: &Spec,
     queries: u64,
     base_out: &Path,
     queries_out: Option<&Path>,
     pool: &ThreadPool,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<(), DatasetError> {
-    let base = VectorWriter::create(base_out, spec.dim, spec.dtype)?;
-    let asked =
+    let mut base = VectorWriter::create(base_out, spec.dim, spec.dtype)?;
+    let mut asked =
         queries_out.map(|path| VectorWriter::create(path, spec.dim, spec.dtype)).transpose()?;
     base.check_room(spec.n)?;
     asked.iter().try_for_each(|writer| writer.check_room(queries))?;
     let total = spec.n.saturating_add(if asked.is_some() { queries } else { 0 });
     let mixture = Mixture::new(spec);
-    write_rows(&mixture, BASE, spec.n, base, pool, &mut |done| progress(done, total))?;
-    if let Some(writer) = asked {
+    write_rows(&mixture, BASE, spec.n, &mut base, pool, &mut |done| progress(done, total))?;
+    if let Some(writer) = &mut asked {
         let mut progress = |done| progress(spec.n + done, total);
         write_rows(&mixture, QUERIES, queries, writer, pool, &mut progress)?;
     }
+    base.finish()?;
+    asked.map(VectorWriter::finish).transpose()?;
     Ok(())
 }
 
@@ -115,9 +119,9 @@ fn write_rows(
     mixture: &Mixture,
     domain: u64,
     rows: u64,
-    mut writer: VectorWriter,
+    writer: &mut VectorWriter,
     pool: &ThreadPool,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(), DatasetError> {
     let row_bytes = mixture.row_bytes();
     let batch = (BATCH_BYTES / row_bytes).max(1) as u64;
@@ -133,8 +137,9 @@ fn write_rows(
         });
         writer.write_raw(&bytes)?;
         start += count;
-        progress(start);
+        if progress(start).is_break() {
+            return Err(DatasetError::Interrupted);
+        }
     }
-    writer.finish()?;
     Ok(())
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use dataset::synth::{Norms, Spec, Spectrum, generate};
@@ -26,6 +27,7 @@ fn make(dir: &Path, spec: &Spec, queries: u64, threads: usize) -> (Vec<u8>, Vec<
     generate(spec, queries, &paths[0], Some(&paths[1]), &pool, &mut |done, all| {
         assert!(done > last && all == total);
         last = done;
+        ControlFlow::Continue(())
     })
     .unwrap();
     assert_eq!(last, total);
@@ -147,10 +149,31 @@ fn no_rows_and_the_largest_dim_work_and_others_are_refused() {
     let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let path = dir.path().join("x.fbin");
     for spec in [spec(1, 0), spec(1, 65_537), spec(1 << 32, 4)] {
-        assert!(generate(&spec, 0, &path, None, &pool, &mut |_, _| {}).is_err());
+        assert!(
+            generate(&spec, 0, &path, None, &pool, &mut |_, _| ControlFlow::Continue(())).is_err()
+        );
     }
     let bytes = Spec { dtype: Dtype::U8, ..spec(1, 4) };
-    let refused = generate(&bytes, 0, &path, None, &pool, &mut |_, _| {});
+    let refused = generate(&bytes, 0, &path, None, &pool, &mut |_, _| ControlFlow::Continue(()));
     assert!(matches!(refused, Err(DatasetError::WrongDtype { .. })));
     assert!(!path.exists());
+}
+
+#[test]
+fn interrupted_work_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let [base, queries] = ["base.fbin", "queries.fbin"].map(|name| folder.path().join(name));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    // The last call comes when all queries are written, but not yet in place.
+    for calls in 1..=3 {
+        let mut left = calls;
+        let mut progress = |_, _| {
+            left -= 1;
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let spec = Spec { dim: 1024, ..spec(5000, 1024) };
+        let outcome = generate(&spec, 10, &base, Some(&queries), &pool, &mut progress);
+        assert!(matches!(outcome, Err(DatasetError::Interrupted)), "{calls}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }
