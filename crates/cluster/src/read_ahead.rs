@@ -14,11 +14,6 @@ use std::thread;
 
 use crate::ClusterError;
 
-/// Bytes of the two buffers.
-pub(crate) fn bytes(block_rows: usize, dim: usize) -> u64 {
-    2 * 4 * block_rows as u64 * dim as u64
-}
-
 /// Calls `consume(start, rows)` for `n` rows of `dim` values, `block_rows` at a time, in order.
 /// `read(start, out)` fills `out` with the rows from `start` on.
 pub(crate) fn for_each_block(

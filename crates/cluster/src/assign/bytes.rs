@@ -3,12 +3,12 @@
 use super::{AssignMethod, Assigner, GRAPH_EF, GRAPH_SEED, LIST_TILE, ROW_TILE};
 use crate::Hnsw;
 
-/// Depth to which the matrix library cuts its products, at most; it follows the first-level cache
-/// and is 512 on those in use.
-const PACKED_DIMS: u64 = 1024;
+/// Depth to which the matrix library cuts its products, at most; it follows the first-level cache.
+const PACKED_DIMS: u64 = if cfg!(target_arch = "x86_64") { 512 } else { 1024 };
 /// Rows the matrix library may round each side of a packed product up by.
 const PACKED_MARGIN: u64 = 64;
-/// What the matrix library keeps per thread for good: as much as the second-level cache holds.
+/// What the matrix library keeps per thread where it does not pack a whole side of a product at
+/// once: as much as the second-level cache holds.
 const PACKED_SLAB: u64 = 2 << 20;
 /// Bytes the building of a graph takes per node besides the graph: order, layers, reversed links.
 const GRAPH_BUILDING: u64 = 600;
@@ -33,7 +33,17 @@ impl Assigner<'_> {
         }
         let (rows, lists) = (ROW_TILE as u64, LIST_TILE.min(nlist) as u64);
         let tile = rows * (4 * dim as u64 + 12 + 4 * lists);
-        let packed = 4 * (rows + lists + 2 * PACKED_MARGIN) * PACKED_DIMS.min(dim as u64);
-        tile + packed + PACKED_SLAB
+        tile + packed(rows, lists, PACKED_DIMS.min(dim as u64))
     }
+}
+
+/// The buffers of the matrix library for `rows` x `lists` products: it packs the lists, with
+/// narrow registers a part of them at a time, and outside of x86 the rows too.
+fn packed(rows: u64, lists: u64, depth: u64) -> u64 {
+    let side = |rows: u64| 4 * (rows + PACKED_MARGIN) * depth;
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        return side(lists) + 4096;
+    }
+    side(lists).max(PACKED_SLAB) + if cfg!(target_arch = "x86_64") { 4096 } else { side(rows) }
 }

@@ -12,7 +12,7 @@ use super::KmeansOptions;
 use super::seeding::rows_drawn_from;
 use super::split::{coarse_lists, coarse_rows, group_rows};
 use super::waves::wave_rows;
-use crate::{AssignMethod, Assigner, read_ahead};
+use crate::{AssignMethod, Assigner};
 
 /// Bytes that do not grow with anything: the reading thread, queues, small lists.
 const SMALL: u64 = 256 << 10;
@@ -33,41 +33,51 @@ pub fn kmeans_bytes(
     let scratch = Assigner::scratch_bytes(nlist, dim, AssignMethod::Auto) + 4 * 1024;
     let fixed = SMALL + waves(rows, dim) + threads.max(1) as u64 * scratch;
     let at_worst = if options.in_two_levels(nlist) {
-        let (coarse, lists) = (coarse_rows(rows, nlist), coarse_lists(nlist));
-        let first = 4 * coarse as u64 + within(options.memory, coarse, lists, dim);
-        let grouping = 12 * rows as u64 + Assigner::bytes_for(lists, dim, AssignMethod::Auto);
-        let largest = group_rows(rows, nlist, dim);
-        let all = loaded_group(rows, nlist, dim);
-        let batch = within(options.memory.min(all), largest, nlist, dim);
-        let split = 8 * rows as u64 + centroids + batch;
-        (values(lists, dim) + first.max(grouping))
-            .max(split)
-            .max(centroids + lloyd(rows, nlist, dim))
+        let coarse = coarse_lists(nlist);
+        let first = coarse_level(rows, nlist, dim, options.memory);
+        let grouping = 12 * rows as u64 + Assigner::bytes_for(coarse, dim, AssignMethod::Auto);
+        let split = 8 * rows as u64 + centroids + groups(rows, nlist, dim, options.memory);
+        let refined = centroids + lloyd(rows, nlist, dim);
+        (values(coarse, dim) + first.max(grouping)).max(split).max(refined)
     } else {
         centroids + seeding(rows, nlist, dim).max(lloyd(rows, nlist, dim))
     };
     fixed + at_worst
 }
 
-/// Bytes to train a group of so many rows and lists from loaded rows, rows included, centroids not.
-pub(super) fn loaded_group(rows: usize, lists: usize, dim: usize) -> u64 {
-    values(rows, dim) + 12 * rows as u64 + training(rows, lists, dim)
-}
-
-/// Bytes to train one group of at most so many rows and lists, if need be from rows read in each
-/// iteration; less than that for groups that fit in `memory`.
-fn within(memory: u64, rows: usize, lists: usize, dim: usize) -> u64 {
+/// The rows of the coarse level and its training.
+fn coarse_level(rows: usize, nlist: usize, dim: usize, memory: u64) -> u64 {
+    let (rows, lists) = (coarse_rows(rows, nlist), coarse_lists(nlist));
     let loaded = loaded_group(rows, lists, dim);
-    if loaded <= memory {
-        return memory;
-    }
-    let streamed = 4 * rows as u64 + seeding(rows, lists, dim).max(lloyd(rows, lists, dim));
-    memory.max(streamed)
+    if loaded <= memory { loaded } else { streamed_group(rows, lists, dim) }
 }
 
-/// Seeding or Lloyd, from rows in memory.
-fn training(rows: usize, lists: usize, dim: usize) -> u64 {
-    lloyd(rows, lists, dim).max(17 * rows_drawn_from(rows, lists, dim) as u64)
+/// The groups that are trained at the same time.
+fn groups(rows: usize, nlist: usize, dim: usize, memory: u64) -> u64 {
+    let all = loaded_group(rows, nlist, dim) + coarse_lists(nlist) as u64 * 16 * dim as u64;
+    let largest = group_rows(rows, nlist, dim);
+    if loaded_group(largest, nlist, dim) <= memory {
+        return all.min(memory);
+    }
+    all.min(memory).max(streamed_group(largest, nlist, dim))
+}
+
+/// Bytes to train a group of so many rows and lists from loaded rows: the rows, where they go, and
+/// the training, centroids excepted. Adds up over groups.
+pub(super) fn loaded_group(rows: usize, lists: usize, dim: usize) -> u64 {
+    let assigner = Assigner::bytes_for(lists, dim, AssignMethod::Auto);
+    let drawn = 17 * rows.min(32 * lists) as u64;
+    values(rows, dim)
+        + 24 * rows as u64
+        + 2 * values(lists, dim)
+        + 68 * lists as u64
+        + assigner
+        + drawn
+}
+
+/// Bytes to train a group from rows that are read in each iteration.
+fn streamed_group(rows: usize, lists: usize, dim: usize) -> u64 {
+    4 * rows as u64 + seeding(rows, lists, dim).max(lloyd(rows, lists, dim))
 }
 
 /// The rows drawn from, their numbers, distances and marks.
@@ -86,8 +96,9 @@ fn lloyd(rows: usize, lists: usize, dim: usize) -> u64 {
 
 /// The two buffers that rows are read into.
 fn waves(rows: usize, dim: usize) -> u64 {
-    let wave = wave_rows(dim).min(rows);
-    read_ahead::bytes(wave, dim) + 4 * wave as u64
+    let wave = wave_rows(dim);
+    let (first, second) = (rows.min(wave), rows.saturating_sub(wave).min(wave));
+    values(first + second, dim) + 4 * first as u64
 }
 
 /// Bytes of f32 rows.

@@ -1,10 +1,12 @@
 #![allow(clippy::unwrap_used)]
 
+use std::error::Error;
+
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Crew, KmeansOptions};
-use crate::{AssignMethod, Assigner, ClusterError, RowSlice};
+use crate::{AssignMethod, Assigner, ClusterError, RowSlice, RowSource, Rows};
 
 fn pool(threads: usize) -> rayon::ThreadPool {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
@@ -168,4 +170,116 @@ fn a_sample_that_is_too_small_is_an_error_with_both_numbers() {
     assert!(matches!(run(&sample, 3, 1), Err(ClusterError::Shape { len: 20, dim: 3, .. })));
     assert!(matches!(run(&sample, 4, 0), Err(ClusterError::Zero { what: "nlist" })));
     assert!(matches!(run(&sample, 0, 1), Err(ClusterError::Zero { what: "dim" })));
+}
+
+/// Rows that only give themselves out when they are read, and fail where they are told to.
+struct Stored<'a> {
+    rows: RowSlice<'a>,
+    fail_at: Option<u64>,
+}
+
+impl RowSource for Stored<'_> {
+    fn n(&self) -> u64 {
+        self.rows.n()
+    }
+
+    fn dim(&self) -> usize {
+        self.rows.dim()
+    }
+
+    fn read_f32(&self, start: u64, out: &mut [f32]) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let end = start + (out.len() / self.dim()) as u64;
+        match self.fail_at {
+            Some(row) if (start..end).contains(&row) => Err(format!("row {row} is gone").into()),
+            _ => self.rows.read_f32(start, out),
+        }
+    }
+}
+
+impl Rows for Stored<'_> {
+    fn gather_f32(
+        &self,
+        rows: &[u32],
+        out: &mut [f32],
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        assert!(rows.is_sorted(), "rows are asked for in ascending order");
+        self.rows.gather_f32(rows, out)
+    }
+}
+
+#[test]
+fn rows_read_when_needed_give_the_bytes_of_rows_in_memory() {
+    // Two waves of rows and a bit; 150 dims are four blocks of columns and a part.
+    let (dim, n, nlist) = (150, 29_000, 40);
+    let values = random_rows(n, dim, 11);
+    let rows = RowSlice::new(&values, dim).unwrap();
+    let stored = Stored { rows, fail_at: None };
+    for two_level_from in [4, 1000] {
+        let train = |rows: &dyn Rows, memory, threads| {
+            let mut options = KmeansOptions { seed: 5, memory, ..KmeansOptions::default() };
+            (options.two_level_from, options.iterations) = (two_level_from, 2);
+            let c = super::kmeans(rows, nlist, &options, &pool(threads), &|_| {}).unwrap();
+            c.iter().map(|v| v.to_bits()).collect::<Vec<_>>()
+        };
+        let golden = train(&rows, u64::MAX, 1);
+        assert!(golden == train(&rows, 0, 2), "in memory, on two threads");
+        assert!(golden == train(&rows, 8 << 20, 4), "in memory, on four threads");
+        // No group in memory, some at a time, all of them.
+        for (memory, threads) in [(0, 1), (0, 4), (8 << 20, 1), (8 << 20, 2), (u64::MAX, 4)] {
+            let read = train(&stored, memory, threads);
+            assert!(golden == read, "{memory} bytes for groups, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn an_iteration_moves_centroids_to_the_means_of_a_plain_loop() {
+    let (dim, n, nlist) = (150, 30_000, 7);
+    let values = random_rows(n, dim, 12);
+    let start = values[..nlist * dim].to_vec();
+    let mut sums = vec![0f64; nlist * dim];
+    let mut counts = vec![0f64; nlist];
+    for row in values.chunks(dim) {
+        let distance = |c: &[f32]| simd::Kernels::best().l2(row, c);
+        let list = (0..nlist)
+            .min_by(|&a, &b| {
+                let (a, b) = (&start[a * dim..][..dim], &start[b * dim..][..dim]);
+                distance(a).total_cmp(&distance(b))
+            })
+            .unwrap();
+        counts[list] += 1.0;
+        row.iter().zip(&mut sums[list * dim..]).for_each(|(x, s)| *s += f64::from(*x));
+    }
+    let means: Vec<f32> =
+        sums.iter().enumerate().map(|(i, s)| (s / counts[i / dim]) as f32).collect();
+
+    let pool = pool(3);
+    let scratch = Crew::scratch_for(&pool);
+    let mut centroids = start.clone();
+    let rows = Stored { rows: RowSlice::new(&values, dim).unwrap(), fail_at: None };
+    let crew = Crew::together(&pool, &scratch);
+    pool.install(|| super::lloyd::iterate(&rows, &mut centroids, 1, &crew, &|_| {})).unwrap();
+    assert!(centroids == means);
+}
+
+#[test]
+fn a_row_that_cannot_be_read_ends_the_training_with_the_reason() {
+    let values = random_rows(20_000, 150, 13);
+    let rows = Stored { rows: RowSlice::new(&values, 150).unwrap(), fail_at: Some(15_000) };
+    for nlist in [10, 600] {
+        let options = KmeansOptions { iterations: 1, ..KmeansOptions::default() };
+        let error = super::kmeans(&rows, nlist, &options, &pool(2), &|_| {}).unwrap_err();
+        assert!(error.to_string().ends_with("row 15000 is gone"), "{error}");
+    }
+}
+
+#[test]
+fn large_groups_are_thinned_at_even_steps() {
+    use super::picked::even_steps;
+    use super::split::group_rows;
+    assert_eq!(group_rows(1000, 3, 8), 1000);
+    assert_eq!(group_rows(10_000_000, 3, 1 << 15), 1024);
+    assert_eq!(group_rows(10_000_000, 300, 1 << 15), 12_000);
+    assert_eq!(even_steps(10, 4).collect::<Vec<_>>(), [0, 2, 5, 7]);
+    assert_eq!(even_steps(5, 5).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
 }
