@@ -54,11 +54,12 @@ fn a_preset_stands_for_every_option_that_is_not_given() {
 }
 
 /// What the tables begin with.
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 17] = [
     "Table 1, k = 10:",
     "Table 1, k = 100:",
     "Section 4.4:",
-    "Figure 3:",
+    "Figure 3: coarse quantizers, k = 10, n/1024 lists",
+    "Figure 3: coarse quantizers, k = 10, 187 lists",
     "Tables 3 and 8, Figures 5 and 6:",
     "Table 4:",
     "Figure 7(a):",
@@ -68,6 +69,7 @@ const TABLES: [&str; 15] = [
     "Table 6:",
     "Appendix A.4 and Figure 12:",
     "Table 7:",
+    "Appendix B: --deterministic over 20 runs",
     "Figure 14:",
     "Figure 15:",
 ];
@@ -87,8 +89,12 @@ fn every_experiment_of_the_paper_runs_and_its_figures_are_finite() {
     bench.run("generate --n 12000 --dim 64 --out b.fbin --queries 50 --queries-out q.fbin").ok();
     bench.run("groundtruth --base b.fbin --queries q.fbin --k 100 --out gt.bin").ok();
     let line = "bench --paper --base b.fbin --queries q.fbin --groundtruth gt.bin --dir d --quick \
-                --threads 1,2 --io-backend memory";
-    let out = bench.run(line).ok().stdout;
+                --threads 1,2 --io-backend memory --svg figures";
+    let run = bench.run(line).ok();
+    for stage in ["[1 of 12] table1: 0 rows", "[12 of 12] alpha:", "since the start"] {
+        assert!(run.stderr.contains(stage), "{stage} is not in: {}", run.stderr);
+    }
+    let out = run.stdout;
     for title in TABLES {
         assert!(out.contains(title), "{title} is not in: {out}");
     }
@@ -99,7 +105,7 @@ fn every_experiment_of_the_paper_runs_and_its_figures_are_finite() {
     assert!(!out.contains("NaN") && !out.contains("inf"), "{out}");
     for (experiment, rows) in [
         ("table1", 2 * 2 * 6),
-        ("coarse", 3 * 2 * 2),
+        ("repeat", 2 * 7),
         ("table5", 5 * 2 * 2),
         ("table6", 2),
         ("scaling", 4 * 2),
@@ -110,12 +116,83 @@ fn every_experiment_of_the_paper_runs_and_its_figures_are_finite() {
     ] {
         assert_eq!(results(&bench, experiment).len(), rows, "{experiment}");
     }
+    figures_are_in_the_report_and_in_files(&bench, &page);
+    quantizers_are_compared_at_equal_effort(&results(&bench, "coarse"));
     reads_follow_the_pipeline(&results(&bench, "table1"));
     bounds_keep_their_promise(&results(&bench, "errors"), &results(&bench, "quantile"));
     let repeatable = |row: &&Value| row["variant"] == "deterministic";
     for row in results(&bench, "determinism").iter().filter(repeatable) {
         assert_eq!(row["agreement"]["top_k"], 1.0, "{row}");
         assert_eq!(row["recall_spread_pp"], 0.0, "{row}");
+    }
+    for row in results(&bench, "repeat") {
+        assert_eq!(row["identical"], true, "{row}");
+    }
+}
+
+/// Plots, and a timeline of every pipeline for each k and number of threads: the same in the page
+/// and as files.
+fn figures_are_in_the_report_and_in_files(bench: &Workbench, page: &str) {
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    let data: Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+    let sections = data["sections"].as_array().unwrap();
+    let of = |kind: &str| sections.iter().filter(|s| s["kind"] == kind).collect::<Vec<_>>();
+    let (plots, timelines) = (of("plot"), of("timeline"));
+    assert_eq!(timelines.len(), 2 * 2);
+    for timeline in &timelines {
+        let lanes = timeline["lanes"].as_array().unwrap();
+        let names: Vec<&str> =
+            lanes.iter().map(|l| l["name"].as_str().unwrap().split(',').next().unwrap()).collect();
+        assert_eq!(names, ["naive", "coalesced", "overlapped", "scheduled", "full"]);
+        for lane in lanes {
+            assert!(lane["reads"].as_array().unwrap().len() > 1, "{}", timeline["title"]);
+        }
+    }
+    let files = bench.path("figures").read_dir().unwrap().count();
+    assert_eq!(files, plots.len() + timelines.len());
+}
+
+/// Every quantizer, with few lists and many, at the nprobe of `flat` and at its own.
+fn quantizers_are_compared_at_equal_effort(rows: &[Value]) {
+    for nlist in [11, 187] {
+        let of = |coarse: &str| {
+            rows.iter().filter(|r| r["nlist"] == nlist && r["coarse"] == coarse).collect::<Vec<_>>()
+        };
+        let flat = of("flat");
+        assert_eq!(flat.len(), 2 * 2, "two recalls, two numbers of threads");
+        for coarse in ["flat", "hnsw", "irq"] {
+            let found = of(coarse);
+            for like in &flat {
+                assert!(found.iter().any(|r| r["nprobe"] == like["nprobe"]), "{coarse}");
+            }
+            for row in found {
+                let share = row["lists_found"].as_f64().unwrap();
+                let least = if coarse == "flat" { 1.0 } else { 0.7 };
+                assert!((least..=1.0).contains(&share), "{row}");
+                assert!(row["route_ms"].as_f64().unwrap() <= row["mean_ms"].as_f64().unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_thousand_neighbours_are_searched_for_where_the_ground_truth_holds_them() {
+    let bench = Workbench::new();
+    bench.run("generate --n 11000 --dim 64 --out b.fbin --queries 9 --queries-out q.fbin").ok();
+    bench.run("groundtruth --base b.fbin --queries q.fbin --k 1000 --out gt.bin").ok();
+    let line = "bench --paper --base b.fbin --queries q.fbin --groundtruth gt.bin --dir d --quick \
+                --threads 1 --io-backend memory --max-queries 4";
+    let out = bench.run(&format!("{line} --only operating-points,inflight")).ok().stdout;
+    assert!(out.contains("Figure 14"), "{out}");
+    for experiment in ["operating_points", "figure14"] {
+        let rows = results(&bench, experiment);
+        let of_k = |k: u64| rows.iter().filter(|row| row["k"] == k).count();
+        assert!(of_k(1000) >= 6 && of_k(10) >= 6, "{experiment}");
+        for row in rows.iter().filter(|row| row["k"] == 1000) {
+            assert_eq!((&row["queries"], &row["rounds"]), (&4.into(), &1.into()));
+            assert!(row["reranked"].as_f64() >= Some(900.0), "{row}");
+            assert!(row["recall"].as_f64() >= Some(0.5), "{row}");
+        }
     }
 }
 
@@ -169,5 +246,7 @@ fn experiments_are_chosen_by_name_and_indexes_are_used_again() {
     bench.run(&format!("{line} --nprobe 4")).fails(2, &["--nprobe"]);
     bench.run("bench --paper --base b.fbin --dir d").fails(2, &["--queries"]);
     bench.run("bench --quick").fails(2, &["--paper"]);
+    bench.run(&format!("{line} --max-queries 0")).fails(2, &["--max-queries"]);
+    bench.run(&format!("{line} --svg gt.bin")).fails(2, &["gt.bin", "overwrite"]);
     bench.run(&line.replace("q.fbin", "b.fbin")).fails(1, &["gt.bin"]);
 }

@@ -118,7 +118,8 @@ Examples:
 
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if args.experiments.paper {
-        return paper::run(&args.experiments, &args.threads, args.search.open(), console);
+        let (open, svg) = (args.search.open(), args.report.svg());
+        return paper::run(&args.experiments, &args.threads, open, svg, console);
     }
     let (Some(index), Some(queries), Some(truth)) = (&args.index, &args.query_file, &args.truth)
     else {

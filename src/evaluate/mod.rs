@@ -7,6 +7,7 @@
 //! Trial::measure ── run.rs ─────┼─ BenchRow: one setting, measured
 //! Trial::operating_point ───────┘  (operating_point.rs: the least nprobe that reaches a recall)
 //!
+//! Trial::list_recall ── lists.rs   whether the coarse quantizer finds the nearest lists (§4.2)
 //! Pair ── pairs.rs              what bounds make of a vector and a query (Appendix A.4, §4.4)
 //! Agreement ── agreement.rs     whether runs found the same (Appendix B)
 //! ```
@@ -21,6 +22,7 @@ mod exact;
 mod recall;
 mod run;
 mod operating_point;
+mod lists;
 mod pairs;
 mod agreement;
 

@@ -268,6 +268,14 @@ impl<'a> Trial<'a> {
         self.search(setting).map(|(_, recall)| recall)
     }
 
+    pub(super) fn index(&self) -> &Index {
+        self.index
+    }
+
+    pub(super) fn queries(&self) -> &[f32] {
+        self.queries
+    }
+
     pub(super) fn nlist(&self) -> usize {
         self.info.nlist
     }

@@ -134,6 +134,16 @@ pub(crate) fn search_batch(
     Ok(results)
 }
 
+/// A query as the lists see it, rotated, and the `nprobe` lists a search of it visits.
+pub(crate) fn lists_to_visit(
+    parts: &Parts,
+    query: &[f32],
+    nprobe: usize,
+) -> Result<(Vec<f32>, Vec<u32>), SearchError> {
+    check_queries(parts, query, 1)?;
+    Ok(Worker::new(parts)?.lists(parts, query, nprobe))
+}
+
 /// Runs `work` on `threads` threads, this one among them.
 fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {

@@ -70,7 +70,7 @@ impl Worker {
         if parts.shape.metric == Metric::Cosine && self.given.iter().all(|&v| v == 0.0) {
             return answer_zero_query(parts, plan, start, stats);
         }
-        self.route(parts, plan);
+        self.route(parts, plan.nprobe, plan.k);
         let stretch = match parts.shape.metric {
             Metric::Ip => stretch(parts, &mut self.rotated, &mut self.probes),
             Metric::L2 | Metric::Cosine => 1.0,
@@ -131,15 +131,27 @@ impl Worker {
         }
     }
 
+    /// The rotated query and the lists nearest to it, no more than asked for.
+    pub(crate) fn lists(
+        &mut self,
+        parts: &Parts,
+        query: &[f32],
+        nprobe: usize,
+    ) -> (Vec<f32>, Vec<u32>) {
+        self.take_query(parts, query);
+        self.route(parts, nprobe, 0);
+        (self.rotated.clone(), self.probes.iter().map(|probe| probe.list).collect())
+    }
+
     /// Finds the lists to visit, more than asked for when those hold fewer than k rows.
-    fn route(&mut self, parts: &Parts, plan: &Plan) {
+    fn route(&mut self, parts: &Parts, wanted: usize, k: usize) {
         let centroids = Centroids {
             rows: &parts.centroids,
             dim: parts.shape.padded_dim,
             metric: parts.shape.code_metric(),
         };
-        let enough = (plan.k as u64).min(parts.shape.stored);
-        let mut nprobe = plan.nprobe.min(parts.shape.nlist);
+        let enough = (k as u64).min(parts.shape.stored);
+        let mut nprobe = wanted.min(parts.shape.nlist);
         loop {
             let (coarse, out) = (&mut self.coarse, &mut self.probes);
             parts.coarse.select(centroids, &self.rotated, nprobe, coarse, out);
@@ -150,7 +162,7 @@ impl Worker {
                 rows >= enough
             });
             if let Some(first) = first {
-                let asked = plan.nprobe.max(first + 1);
+                let asked = wanted.max(first + 1);
                 self.probes.truncate(asked);
                 return;
             }

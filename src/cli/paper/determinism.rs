@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::exhibit::{Cell, Exhibit};
 use super::lab::{Lab, Search};
+use super::repeat;
 use crate::cli::options::Preset;
 
 const RUNS: usize = 8;
@@ -52,7 +53,7 @@ pub(crate) fn run(lab: &mut Lab<'_>) -> anyhow::Result<Vec<Exhibit>> {
             table.row(cells);
         }
     }
-    Ok(vec![table])
+    Ok(vec![table, repeat::run(lab)?])
 }
 
 type Runs = (Vec<Vec<SearchResult>>, Vec<f64>);

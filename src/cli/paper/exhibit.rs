@@ -4,6 +4,7 @@ use std::fmt;
 
 use rabitq_ssd::evaluate::BenchRow;
 
+use crate::cli::report::Timeline;
 use crate::cli::table::Grid;
 
 /// A cell: text, or a number with the digits it is shown with.
@@ -77,6 +78,8 @@ pub(crate) struct Exhibit {
     pub(crate) columns: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<Cell>>,
     pub(crate) figure: Option<Figure>,
+    /// Searches over time; only the report shows them.
+    pub(crate) timelines: Vec<Timeline>,
 }
 
 impl Exhibit {
@@ -91,6 +94,7 @@ impl Exhibit {
             columns: columns.to_vec(),
             rows: Vec::new(),
             figure: None,
+            timelines: Vec::new(),
         }
     }
 
@@ -117,8 +121,8 @@ impl fmt::Display for Exhibit {
 }
 
 /// Columns of a row that most tables share.
-pub(crate) const COST: [&str; 6] =
-    ["nprobe", "recall", "QPS", "QPS min..max", "pages/query", "reads %"];
+pub(crate) const COST: [&str; 7] =
+    ["nprobe", "recall", "QPS", "QPS min..max", "rounds", "pages/query", "reads %"];
 
 /// The cells below [`COST`].
 pub(crate) fn cost(row: &BenchRow) -> Vec<Cell> {
@@ -127,6 +131,7 @@ pub(crate) fn cost(row: &BenchRow) -> Vec<Cell> {
         (row.recall, 4).into(),
         (row.qps, 0).into(),
         format!("{:.0}..{:.0}", row.qps_min, row.qps_max).into(),
+        row.rounds.into(),
         (row.pages_per_query, 1).into(),
         row.read_share.map_or(Cell::Nothing, |share| Cell::Number(100.0 * share, 0)),
     ]

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use rabitq_ssd::dataset::{Base, GroundTruth};
 use rabitq_ssd::evaluate::{BenchRow, RecallCurve, Repeat, Setting, Trial, Truth};
@@ -14,11 +15,15 @@ use serde::Serialize;
 use serde_json::Value;
 use std::io::Write;
 
+use super::stages::Stages;
 use crate::cli::bench::read_ceiling;
 use crate::cli::console::Console;
 use crate::cli::options::Preset;
 use crate::cli::progress::Reporter;
 use crate::cli::report;
+
+/// No further round of a row begins after this time, as slow rows differ by more than rounds do.
+const ROW_BUDGET: Duration = Duration::from_secs(15);
 
 /// A base, queries and their neighbours.
 pub(crate) struct Data {
@@ -91,6 +96,15 @@ pub(crate) struct Point {
     pub(crate) reached: bool,
 }
 
+/// What holds for every experiment of a run.
+pub(crate) struct Conditions {
+    pub(crate) metric: Metric,
+    pub(crate) quick: bool,
+    /// Ascending.
+    pub(crate) threads: Vec<usize>,
+    pub(crate) open: OpenOptions,
+}
+
 pub(crate) struct Lab<'a> {
     pub(crate) console: &'a Console,
     pub(crate) reporter: Reporter,
@@ -101,6 +115,7 @@ pub(crate) struct Lab<'a> {
     /// Ascending; the last one also searches for operating points.
     pub(crate) threads: Vec<usize>,
     pub(crate) open: OpenOptions,
+    pub(crate) stages: Stages,
     results: fs_err::File,
     curves: HashMap<String, RecallCurve>,
     /// What the disk gives, measured once for each experiment.
@@ -122,12 +137,11 @@ impl<'a> Lab<'a> {
     pub(crate) fn new(
         console: &'a Console,
         data: Data,
-        metric: Metric,
         dir: &Path,
-        quick: bool,
-        threads: Vec<usize>,
-        open: OpenOptions,
+        conditions: Conditions,
+        stages: Stages,
     ) -> anyhow::Result<Self> {
+        let Conditions { metric, quick, threads, open } = conditions;
         fs_err::create_dir_all(dir)?;
         Ok(Self {
             console,
@@ -138,6 +152,7 @@ impl<'a> Lab<'a> {
             quick,
             threads,
             open,
+            stages,
             results: fs_err::File::create(dir.join("results.jsonl"))?,
             curves: HashMap::new(),
             ceiling: None,
@@ -251,7 +266,8 @@ impl<'a> Lab<'a> {
         Ok(row)
     }
 
-    fn unrecorded(
+    /// Measure, and leave it to the caller to record.
+    pub(crate) fn unrecorded(
         &mut self,
         subject: &Subject,
         search: &Search,
@@ -265,7 +281,8 @@ impl<'a> Lab<'a> {
         }
         let repeat = Repeat { rounds: if self.quick { 1 } else { 3 }, warmup: !self.quick };
         let setting = search.on(threads).at(nprobe);
-        Ok(subject.trial().measure(&setting, repeat)?.under_ceiling(self.ceiling))
+        let row = subject.trial().measure_within(&setting, repeat, ROW_BUDGET)?;
+        Ok(row.under_ceiling(self.ceiling))
     }
 
     /// Everything known of recall against nprobe of an index and a search, measured once more.
@@ -299,21 +316,27 @@ impl<'a> Lab<'a> {
         index: &str,
         row: &impl Serialize,
     ) -> anyhow::Result<()> {
-        let line = serde_json::to_value(Line { experiment, index, row })?;
+        self.stages.row(self.console);
+        let line = Line { experiment, index, row };
         self.console.object(&line)?;
-        Ok(writeln!(self.results, "{line}")?)
+        Ok(writeln!(self.results, "{}", serde_json::to_string(&line)?)?)
     }
 
     /// What everything was measured on, names beside values.
     pub(crate) fn conditions(&self) -> Vec<(String, String)> {
         let data = &self.data;
         let threads: Vec<String> = self.threads.iter().map(usize::to_string).collect();
-        let rounds = if self.quick { "1" } else { "3, after one that does not count" };
+        let rounds = if self.quick {
+            "1".into()
+        } else {
+            let seconds = ROW_BUDGET.as_secs();
+            format!("3 after one that does not count, fewer where they take over {seconds} s")
+        };
         let mut all: Vec<(String, String)> = [
             ("data", format!("{}: {} x {}", data.name, data.base.n(), data.base.dim())),
             ("metric", self.metric.to_string()),
             ("queries", data.truth.queries().to_string()),
-            ("rounds", rounds.into()),
+            ("rounds", rounds),
             ("threads", threads.join(", ")),
         ]
         .map(|(name, value)| (name.into(), value))

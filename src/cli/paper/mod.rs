@@ -10,9 +10,12 @@
 //! cost of a build show the default configuration beside it.
 
 mod lab;
+mod stages;
+mod load;
 mod exhibit;
 mod page;
 mod table1;
+mod timelines;
 mod coarse;
 mod operating_points;
 mod conditions;
@@ -22,6 +25,7 @@ mod scaling;
 mod knobs;
 mod bounds;
 mod determinism;
+mod repeat;
 
 use std::path::PathBuf;
 
@@ -32,10 +36,12 @@ use rabitq_ssd::{Metric, OpenOptions, available_threads};
 
 use super::console::Console;
 use super::failure::usage;
+use super::options::at_least_1;
 use super::report;
 use super::vectors::{self, Queries};
 use exhibit::Exhibit;
-use lab::{Data, Lab};
+use lab::{Conditions, Data, Lab};
+use stages::Stages;
 
 /// What `bench --paper` takes instead of an index.
 #[derive(Debug, clap::Args)]
@@ -66,6 +72,10 @@ pub(crate) struct PaperArgs {
     /// At most 200 queries and one round: the whole set in minutes
     #[arg(long, requires = "paper")]
     quick: bool,
+    /// Only the first N queries
+    #[arg(long, value_name = "N", requires = "paper", value_parser = at_least_1,
+          allow_negative_numbers = true)]
+    max_queries: Option<usize>,
     /// Only these: table1, coarse, operating-points, conditions, records, building, scaling,
     /// inflight, alpha, errors, quantile, determinism
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', requires = "paper")]
@@ -96,6 +106,7 @@ pub(crate) fn run(
     args: &PaperArgs,
     threads: &[usize],
     open: OpenOptions,
+    svg: Option<&PathBuf>,
     console: &Console,
 ) -> anyhow::Result<()> {
     let names: Vec<&str> = EXPERIMENTS.iter().map(|&(name, _)| name).collect();
@@ -106,16 +117,22 @@ pub(crate) fn run(
     let Some(dir) = &args.dir else {
         return Err(usage("--paper needs --dir"));
     };
+    if let Some(svg) = svg {
+        let inputs = args.base.iter().chain(&args.queries).chain(&args.groundtruth);
+        vectors::keep_inputs(svg, inputs)?;
+    }
     let metric = args.metric.unwrap_or_default();
     let data = args.data(metric)?;
     let threads = threads_in_order(threads);
-    let mut lab = Lab::new(console, data, metric, dir, args.quick, threads, open)?;
+    let conditions = Conditions { metric, quick: args.quick, threads, open };
+    let asked = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
+    let chosen: Vec<(&'static str, Experiment)> =
+        EXPERIMENTS.into_iter().filter(|&(name, _)| asked(name)).collect();
+    let stages = Stages::new(chosen.len());
+    let mut lab = Lab::new(console, data, dir, conditions, stages)?;
     let mut sections = Vec::new();
-    for (name, experiment) in EXPERIMENTS {
-        if !args.only.is_empty() && !args.only.iter().any(|only| only == name) {
-            continue;
-        }
-        console.note(format_args!("{name} ..."));
+    for (name, experiment) in chosen {
+        lab.stages.begin(name, console);
         lab.forget_ceiling();
         for exhibit in experiment(&mut lab)? {
             lab.reporter.pause();
@@ -124,7 +141,11 @@ pub(crate) fn run(
         }
     }
     let page = dir.join("report.html");
-    report::write_html(&page::report(&lab, sections), &page)?;
+    let report = page::report(&lab, sections);
+    report::write_html(&report, &page)?;
+    if let Some(dir) = svg {
+        report::write_svgs(&report, dir)?;
+    }
     for (name, value) in lab.conditions() {
         console.text(format_args!("{name:>12}  {value}"))?;
     }
@@ -150,14 +171,14 @@ impl PaperArgs {
                 queries.n
             );
         }
-        if self.quick && queries.n > QUICK_QUERIES {
-            queries.values.truncate(QUICK_QUERIES * base.dim());
-            neighbours.ids.truncate(QUICK_QUERIES * neighbours.k);
-            if let Some(distances) = &mut neighbours.distances {
-                distances.truncate(QUICK_QUERIES * neighbours.k);
-            }
-            neighbours.queries = QUICK_QUERIES;
+        let quick = if self.quick { QUICK_QUERIES } else { usize::MAX };
+        let most = self.max_queries.unwrap_or(usize::MAX).min(quick).min(queries.n);
+        queries.values.truncate(most * base.dim());
+        neighbours.ids.truncate(most * neighbours.k);
+        if let Some(distances) = &mut neighbours.distances {
+            distances.truncate(most * neighbours.k);
         }
+        neighbours.queries = most;
         if let Some(row) = neighbours.ids.iter().find(|&&row| row >= base.n()) {
             bail!("{} names row {row}, the base has {}", truth_file.display(), base.n());
         }

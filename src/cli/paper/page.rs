@@ -34,6 +34,7 @@ impl Exhibit {
                 series: series.collect(),
             }));
         }
+        sections.extend(self.timelines.iter().cloned().map(Section::Timeline));
         sections
     }
 }

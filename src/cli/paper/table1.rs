@@ -1,10 +1,11 @@
-//! Table 1: the five pipelines of §4.3 and §4.4, and `scheduled` in order of arrival.
+//! Table 1 and Figure 4: the five pipelines of §4.3 and §4.4, and `scheduled` in order of arrival.
 
 use rabitq_ssd::Pipeline;
 use rabitq_ssd::evaluate::BenchRow;
 
 use super::exhibit::{Cell, Exhibit};
 use super::lab::{Lab, Search};
+use super::timelines;
 use crate::cli::options::Preset;
 
 const PIPELINES: [Pipeline; 6] = [
@@ -42,6 +43,7 @@ pub(crate) fn run(lab: &mut Lab<'_>) -> anyhow::Result<Vec<Exhibit>> {
                 "io-wait %",
                 "drain %",
                 "in flight",
+                "rounds",
             ],
         );
         for threads in lab.threads.clone() {
@@ -56,6 +58,7 @@ pub(crate) fn run(lab: &mut Lab<'_>) -> anyhow::Result<Vec<Exhibit>> {
                 table.row(cells(&row, *naive.get_or_insert(row.qps), pipeline));
             }
         }
+        table.timelines = timelines::figure4(lab, &subject, &query, nprobe)?;
         exhibits.push(table);
     }
     Ok(exhibits)
@@ -79,5 +82,6 @@ fn cells(row: &BenchRow, naive: f64, pipeline: Pipeline) -> Vec<Cell> {
         only(blocking, (100.0 * row.wait_share * row.mean_ms / lists_ms, 0).into()),
         only(!blocking, (100.0 * row.drain_ms / lists_ms, 0).into()),
         (row.mean_inflight, 1).into(),
+        row.rounds.into(),
     ]
 }

@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use rabitq_ssd::evaluate::BenchRow;
-use rabitq_ssd::{EventKind, Index, IndexInfo, Phase, SearchOptions, Trace};
+use rabitq_ssd::{Index, IndexInfo, SearchOptions};
 
 use super::bench::{Measured, of_bench};
-use super::{Activity, Lane, Timeline, write_html, write_svgs};
+use super::{Lane, Timeline, write_html, write_svgs};
 use crate::cli::vectors::keep_inputs;
 
 /// Where a report goes.
@@ -19,8 +19,15 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE.html", conflicts_with = "paper")]
     report: Option<PathBuf>,
     /// Also write the plots and timelines as SVG files into this directory
-    #[arg(long, value_name = "DIR", conflicts_with = "paper")]
+    #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
+}
+
+impl ReportArgs {
+    /// Where the figures go as files, if they do.
+    pub(crate) fn svg(&self) -> Option<&PathBuf> {
+        self.svg.as_ref()
+    }
 }
 
 /// What a report will show, index after index.
@@ -77,7 +84,8 @@ impl<'a> Gathered<'a> {
                 // The first search warms up, as those before it did for the rows.
                 index.search(query, &options)?;
                 let (result, trace) = index.trace(query, &options)?;
-                lanes.push(lane(row, &trace, result.stats.total_ns));
+                let name = format!("{}, k {}, nprobe {}", row.pipeline, row.k, row.nprobe);
+                lanes.push(Lane::of(name, &trace, result.stats.total_ns));
             }
             let title = format!("Timeline of query {i} on {name}");
             let note = note(rows);
@@ -147,35 +155,4 @@ fn options_of(row: &BenchRow, options: &SearchOptions) -> anyhow::Result<SearchO
         threshold: row.threshold.parse().map_err(|_| unknown(&row.threshold))?,
         ..options.clone()
     })
-}
-
-fn lane(row: &BenchRow, trace: &Trace, total_ns: u64) -> Lane {
-    let micros = |ns: u64| ns as f64 / 1e3;
-    let (mut activities, mut reads, mut in_flight) = (Vec::new(), Vec::new(), 0u32);
-    for event in &trace.events {
-        let at = micros(event.at_ns);
-        match event.kind {
-            EventKind::Phase(phase) => activities.push((at, activity(phase))),
-            EventKind::Submit => {
-                in_flight += 1;
-                reads.push((at, in_flight));
-            }
-            EventKind::Complete => {
-                in_flight = in_flight.saturating_sub(1);
-                reads.push((at, in_flight));
-            }
-            _ => {}
-        }
-    }
-    let name = format!("{}, k {}, nprobe {}", row.pipeline, row.k, row.nprobe);
-    Lane { name, activities, reads, end: micros(total_ns) }
-}
-
-fn activity(phase: Phase) -> Activity {
-    match phase {
-        Phase::Route => Activity::Route,
-        Phase::Scan => Activity::Scan,
-        Phase::Rank => Activity::Rank,
-        _ => Activity::Wait,
-    }
 }

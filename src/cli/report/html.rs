@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::svg::{STYLE, colour};
-use super::{Plot, Report, Section, Table, Text, Timeline, plot, timeline};
+use super::{Plot, Report, Section, Table, Timeline, plot, timeline};
 use crate::cli::size::grouped;
 
 const PAGE_STYLE: &str = include_str!("page.css");
@@ -18,7 +18,6 @@ pub(super) fn page(report: &Report) -> anyhow::Result<String> {
             Section::Table(table) => table_section(i, table),
             Section::Plot(plot) => plot_section(i, plot),
             Section::Timeline(timeline) => timeline_section(i, timeline),
-            Section::Text(text) => text_section(text),
         });
     }
     // "<" never stands in JSON but in strings, and there "</script>" must not end the block.
@@ -59,12 +58,6 @@ fn heading(title: &str, note: &str) -> String {
         format!("<p class=\"note\">{}</p>\n", escape(note))
     };
     format!("<h2>{}</h2>\n{note}", escape(title))
-}
-
-fn text_section(text: &Text) -> String {
-    let paragraphs: String =
-        text.body.split("\n\n").map(|p| format!("<p>{}</p>\n", escape(p.trim()))).collect();
-    format!("<section>\n{}{paragraphs}</section>\n", heading(&text.title, ""))
 }
 
 fn table_section(section: usize, table: &Table) -> String {

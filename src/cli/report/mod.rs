@@ -13,6 +13,7 @@ mod gather;
 mod bench;
 mod curves;
 mod html;
+mod lane;
 mod machine;
 mod plot;
 mod scale;
@@ -45,8 +46,6 @@ pub(crate) enum Section {
     Table(Table),
     Plot(Plot),
     Timeline(Timeline),
-    #[cfg_attr(not(test), expect(dead_code, reason = "the entry of reports made of prose"))]
-    Text(Text),
 }
 
 /// Rows of cells, sortable by every column.
@@ -135,13 +134,6 @@ pub(crate) enum Activity {
     Wait,
 }
 
-/// Prose: paragraphs separated by empty lines.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Text {
-    pub(crate) title: String,
-    pub(crate) body: String,
-}
-
 /// Write `report` as one self-contained HTML file, whole or not at all.
 pub(crate) fn write_html(report: &Report, path: &Path) -> anyhow::Result<()> {
     publish::whole(path, &html::page(report)?)
@@ -154,7 +146,7 @@ pub(crate) fn write_svgs(report: &Report, dir: &Path) -> anyhow::Result<()> {
     let figures = report.sections.iter().filter_map(|section| match section {
         Section::Plot(plot) => Some((&plot.title, plot::file(plot))),
         Section::Timeline(timeline) => Some((&timeline.title, timeline::file(timeline))),
-        Section::Table(_) | Section::Text(_) => None,
+        Section::Table(_) => None,
     });
     for (i, (title, svg)) in figures.enumerate() {
         publish::whole(&dir.join(format!("{:02}-{}.svg", i + 1, slug(title))), &svg)?;

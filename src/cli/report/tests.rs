@@ -17,10 +17,9 @@ fn report() -> Report {
         title: "A <title> & more".into(),
         machine: vec![("processor".into(), "x\ny".into())],
         sections: vec![
-            Section::Text(Text { title: "Words".into(), body: "one\n\ntwo </script>".into() }),
             Section::Table(Table {
                 title: "Rows".into(),
-                note: String::new(),
+                note: "one </script>".into(),
                 columns: vec!["k".into(), "kind".into()],
                 rows: vec![vec![json!(10), json!("a<b")], vec![json!(0.123_456), json!(null)]],
             }),
@@ -50,9 +49,9 @@ fn the_data_survives_in_the_page() {
     let end = start + page[start..].find("</script>").unwrap();
     let data: Value = serde_json::from_str(&page[start..end]).unwrap();
     assert_eq!(data["title"], "A <title> & more");
-    assert_eq!(data["sections"][0]["body"], "one\n\ntwo </script>");
-    assert_eq!(data["sections"][1]["rows"], json!([[10, "a<b"], [0.123_456, null]]));
-    assert_eq!(data["sections"][3]["lanes"][0]["activities"][1], json!([10.0, "scan"]));
+    assert_eq!(data["sections"][0]["note"], "one </script>");
+    assert_eq!(data["sections"][0]["rows"], json!([[10, "a<b"], [0.123_456, null]]));
+    assert_eq!(data["sections"][2]["lanes"][0]["activities"][1], json!([10.0, "scan"]));
 }
 
 #[test]
