@@ -1,8 +1,10 @@
-//! `info`: what an index holds and what it takes.
+//! `info`: what an index holds and what it takes, and what its build took.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rabitq_ssd::{Index, IndexInfo, RecordKind};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::console::Console;
 use super::options::OpenArgs;
@@ -22,9 +24,21 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let info = Index::open(&args.index, &args.open.options())?.info();
-    console.object(&info)?;
-    console.text(format_args!("{}\n{}", args.index.display(), describe(&info)))?;
+    let build = build_record(&args.index);
+    console.object(&Described { info: &info, build: build.as_ref() })?;
+    let mut pairs = describe(&info);
+    add_stages(&mut pairs, build.as_ref().unwrap_or(&Map::new()));
+    console.text(format_args!("{}\n{pairs}", args.index.display()))?;
     Ok(())
+}
+
+#[derive(Serialize)]
+struct Described<'a> {
+    #[serde(flatten)]
+    info: &'a IndexInfo,
+    /// As it stands in the index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    build: Option<&'a Map<String, Value>>,
 }
 
 fn describe(info: &IndexInfo) -> Pairs {
@@ -52,6 +66,7 @@ fn describe(info: &IndexInfo) -> Pairs {
                 lists.min, lists.mean, lists.p99, lists.max
             ),
         )
+        .add("list padding", padding(info))
         .add("in RAM", format!("{} of {} sign bits each", info.prefix_dims, info.padded_dim))
         .add("bound", info.bound)
         .add("records", format!("{records}: {} bytes, {packing}", info.record_bytes))
@@ -67,8 +82,89 @@ fn describe(info: &IndexInfo) -> Pairs {
     pairs
 }
 
+/// What the build kept about itself. No search needs it, so an index may lack it.
+fn build_record(index: &Path) -> Option<Map<String, Value>> {
+    let text = fs_err::read(index.join("build.json")).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Seconds and peak memory in all and by stage, as far as the record has them: releases differ in
+/// what they keep. Per stage, `seconds` and `peak_bytes` are lists of (stage, number).
+fn add_stages(pairs: &mut Pairs, build: &Map<String, Value>) {
+    let by_stage = |key: &str| -> Vec<(&str, f64)> {
+        let entries = build.get(key).and_then(Value::as_array).into_iter().flatten();
+        entries
+            .filter_map(|entry| Some((entry.get(0)?.as_str()?, entry.get(1)?.as_f64()?)))
+            .collect()
+    };
+    let total = |key: &str| build.get(key).and_then(Value::as_f64);
+    let (seconds, peaks) = (by_stage("seconds"), by_stage("peak_bytes"));
+    let most =
+        total("peak_bytes").or_else(|| peaks.iter().map(|&(_, bytes)| bytes).reduce(f64::max));
+    if let Some(all) = took(total("total_seconds"), most) {
+        pairs.add("build took", all);
+    }
+    let only_peaks =
+        peaks.iter().filter(|(stage, _)| seconds.iter().all(|(other, _)| other != stage));
+    for &(stage, _) in seconds.iter().chain(only_peaks) {
+        let of = |list: &[(&str, f64)]| {
+            list.iter().find(|(other, _)| *other == stage).map(|&(_, number)| number)
+        };
+        if let Some(text) = took(of(&seconds), of(&peaks)) {
+            pairs.add("", format!("{stage}: {text}"));
+        }
+    }
+}
+
+/// `12.3 s, peak 1.25 GiB`, or one of the two.
+fn took(seconds: Option<f64>, peak: Option<f64>) -> Option<String> {
+    let seconds = seconds.map(|seconds| format!("{seconds:.1} s"));
+    let peak = peak.map(|bytes| format!("peak {}", Size(bytes as u64)));
+    let parts: Vec<String> = seconds.into_iter().chain(peak).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 fn ids(info: &IndexInfo) -> String {
     let kind = if info.external_ids { "external" } else { "row numbers" };
     let place = if info.ids_in_records { "in the records" } else { "in a file of their own" };
     format!("{kind}, {place}")
+}
+
+/// Lists follow each other without gaps, in batches of codes as in pages of records: only pages
+/// have room left over.
+fn padding(info: &IndexInfo) -> String {
+    let page = 4096 * info.pages_per_record.max(1);
+    let used = info.record_bytes * info.records_per_page.max(1);
+    format!("none; pages {:.1} % full", 100.0 * used as f64 / page as f64)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn shown(build: &str) -> String {
+        let mut pairs = Pairs::default();
+        add_stages(&mut pairs, &serde_json::from_str(build).unwrap());
+        pairs.to_string()
+    }
+
+    #[test]
+    fn a_build_is_described_by_what_its_record_has() {
+        let both = r#"{"n": 3, "seconds": [["check", 1.26], ["train", 12.0]], "total_seconds": 13.3,
+            "peak_bytes": [["train", 1073741824], ["write", 1048576]]}"#;
+        let lines: Vec<String> = shown(both).lines().map(|line| line.trim().to_owned()).collect();
+        assert_eq!(
+            lines,
+            [
+                "build took  13.3 s, peak 1.00 GiB",
+                "check: 1.3 s",
+                "train: 12.0 s, peak 1.00 GiB",
+                "write: peak 1.00 MiB",
+            ]
+        );
+        assert_eq!(shown("{}"), "");
+        assert_eq!(shown(r#"{"seconds": 5, "total_seconds": null, "peak_bytes": [[1]]}"#), "");
+        assert!(shown(r#"{"peak_bytes": 2048}"#).ends_with("peak 2.00 KiB"));
+    }
 }
