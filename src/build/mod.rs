@@ -72,7 +72,7 @@ pub(crate) fn build(
     let survey = pool.install(|| Survey::of(base, o.metric, o.on_invalid, progress))?;
     let plan = refit(plan, base, o, &survey)?;
     clock.stage("check");
-    let trained = pool.install(|| train::train(base, &survey, &plan, &pool, progress))?;
+    let trained = pool.install(|| train::train(base, &survey, &plan, u64::MAX, &pool, progress))?;
     clock.stage("train");
     let lists =
         pool.install(|| assign::assign(base, &survey, &trained, o.metric, &pool, progress))?;

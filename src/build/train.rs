@@ -1,20 +1,24 @@
 //! The mean, the rotation and the centroids, from a sample of the rows.
 
-use cluster::{AssignMethod, Assigner, KmeansOptions, RowSlice, kmeans};
+mod grouping;
+mod sample;
+#[cfg(test)]
+mod tests;
+
+use cluster::{KmeansOptions, RowSlice, RowSource, Rows, kmeans, kmeans_bytes};
 use codec::Rotation;
-use dataset::{Base, sample_rows};
+use dataset::Base;
 use rayon::prelude::*;
 
-use super::prepare::prepare;
+pub(crate) use self::grouping::{Grouping, group};
+use self::sample::Sample;
+pub(crate) use self::sample::sample_rows_count;
 use super::survey::Survey;
-use crate::config::Metric;
 use crate::error::BuildError;
 use crate::progress::Progress;
 
-/// Sample rows per list: k-means gains nothing measurable from more (faiss uses the same).
-const SAMPLE_PER_LIST: u64 = 256;
-/// Most values the sample holds (2 GiB of f32).
-const SAMPLE_VALUES: u64 = 1 << 29;
+/// What reading takes on a thread: a block, and a span of the file (see [`Base::gather_f32`]).
+const READING: u64 = 4 * super::BLOCK_VALUES as u64 + (2 << 20);
 
 /// What training found; centroids are centred, and rotated ones besides.
 pub(crate) struct Trained {
@@ -42,13 +46,38 @@ impl Trained {
             group_centroids: Vec::new(),
         }
     }
+
+    /// Orders the lists by their groups.
+    fn order_by(&mut self, grouping: Grouping) {
+        let (dim, padded) = (self.mean.len(), self.rotation.padded_dim());
+        grouping.permute(&mut self.centroids, dim);
+        grouping.permute(&mut self.rotated, padded);
+        self.groups = grouping.starts;
+        self.group_centroids = grouping.centroids;
+    }
 }
 
-/// Trains `nlist` centroids, and `groups` groups of them for the coarse quantizer.
+/// The least memory for [`train`], in bytes: what it allocates when it holds no more of the sample
+/// than it must.
+pub(crate) fn least_bytes(n: u64, dim: usize, nlist: usize, threads: usize) -> u64 {
+    let rows = sample_rows_count(n, dim, nlist);
+    let mut options = KmeansOptions::default();
+    options.memory = 0;
+    let drawing = 32 * rows + n / 8;
+    let centroids = 4 * nlist as u64 * dim as u64;
+    let rotated = 4 * nlist as u64 * dim.next_multiple_of(64) as u64;
+    let kmeans = kmeans_bytes(rows, dim, nlist, &options, threads).max(centroids + rotated);
+    threads as u64 * READING + drawing.max(8 * rows + kmeans)
+}
+
+/// Trains `nlist` centroids, and `groups` groups of them for the coarse quantizer, in `memory`
+/// bytes or [`least_bytes`], whichever is more. The memory decides how often the sample is read and
+/// does not show in the result.
 pub(crate) fn train(
     base: &Base,
     survey: &Survey,
     plan: &super::plan::BuildPlan,
+    memory: u64,
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
 ) -> Result<Trained, BuildError> {
@@ -56,16 +85,11 @@ pub(crate) fn train(
     if nlist == 0 {
         return Ok(Trained::empty(dim, seed));
     }
-    let mut sample = read_sample(base, survey, plan.metric, nlist as u64, seed)?;
-    let mean = mean_of(&sample, dim);
-    sample.par_chunks_exact_mut(dim).for_each(|row| {
-        row.iter_mut().zip(&mean).for_each(|(v, m)| *v -= m);
-    });
-    let report = |done: f64| progress.update("train", (done * 1000.0) as u64, 1000);
-    let mut options = KmeansOptions::default();
-    options.seed = seed;
-    let centroids = kmeans(&RowSlice::new(&sample, dim)?, nlist, &options, pool, &report)?;
-    drop(sample);
+    let mut sample = Sample::draw(base, survey, plan.metric, nlist, seed);
+    let mean = sample.centre()?;
+    let least = least_bytes(base.n(), dim, nlist, pool.current_num_threads());
+    let spare = memory.saturating_sub(least);
+    let centroids = train_lists(sample, plan, spare, pool, progress)?;
 
     let rotation = Rotation::new(dim, seed);
     let padded = rotation.padded_dim();
@@ -84,76 +108,35 @@ pub(crate) fn train(
         group_centroids: Vec::new(),
     };
     if plan.coarse_lists > 0 {
-        group(&mut trained, plan, pool)?;
+        let grouping = group(&trained.rotated, padded, plan.coarse_lists, seed, pool)?;
+        trained.order_by(grouping);
     }
     Ok(trained)
 }
 
-/// Orders the lists so that those of one group of the coarse quantizer lie together.
-fn group(
-    t: &mut Trained,
+/// The centroids. The sample is held in memory when it fits in `spare` bytes beside the rows of
+/// some coarse lists.
+fn train_lists(
+    sample: Sample<'_>,
     plan: &super::plan::BuildPlan,
+    spare: u64,
     pool: &rayon::ThreadPool,
-) -> Result<(), BuildError> {
-    let padded = plan.padded_dim;
+    progress: &dyn Progress,
+) -> Result<Vec<f32>, BuildError> {
+    let report = |done: f64| progress.update("train", (done * 1000.0) as u64, 1000);
     let mut options = KmeansOptions::default();
     options.seed = plan.seed;
-    let lists = RowSlice::new(&t.rotated, padded)?;
-    t.group_centroids = kmeans(&lists, plan.coarse_lists, &options, pool, &|_| {})?;
-    let mut of = vec![0u32; plan.nlist];
-    let mut distance = vec![0f32; plan.nlist];
-    let assigner = Assigner::new(&t.group_centroids, padded, AssignMethod::Flat, pool)?;
-    assigner.assign(&t.rotated, &mut of, &mut distance);
-    drop(assigner);
-    let mut order: Vec<usize> = (0..plan.nlist).collect();
-    order.sort_by_key(|&list| (of[list], list));
-    t.groups = vec![0; plan.coarse_lists + 1];
-    of.iter().for_each(|&g| t.groups[g as usize + 1] += 1);
-    (0..plan.coarse_lists).for_each(|g| t.groups[g + 1] += t.groups[g]);
-    t.rotated = permuted(&t.rotated, padded, &order);
-    t.centroids = permuted(&t.centroids, plan.dim, &order);
-    Ok(())
-}
-
-fn permuted(rows: &[f32], dim: usize, order: &[usize]) -> Vec<f32> {
-    order.iter().flat_map(|&i| &rows[i * dim..(i + 1) * dim]).copied().collect()
-}
-
-/// Uniform rows that belong in lists, of unit length under cosine.
-fn read_sample(
-    base: &Base,
-    survey: &Survey,
-    metric: Metric,
-    nlist: u64,
-    seed: u64,
-) -> Result<Vec<f32>, BuildError> {
-    let dim = base.dim();
-    let most = (SAMPLE_VALUES / dim as u64).max(nlist);
-    let count = (nlist * SAMPLE_PER_LIST).min(most).min(base.n());
-    let listed =
-        |rows: Vec<u64>| -> Vec<u64> { rows.into_iter().filter(|&r| survey.listed(r)).collect() };
-    let mut rows = listed(sample_rows(base.n(), count, seed));
-    if (rows.len() as u64) < nlist {
-        rows = listed((0..base.n()).collect());
+    let bytes = 4 * sample.n() * sample.dim() as u64;
+    let held = bytes.saturating_add(options.memory.min(bytes)) <= spare;
+    if !held {
+        // Each load of groups is a pass over the sample: the fewer the better.
+        options.memory = spare;
     }
-    let mut sample = vec![0f32; rows.len() * dim];
-    let block = super::block_rows(dim) as usize;
-    sample
-        .par_chunks_mut(block * dim)
-        .zip(rows.par_chunks(block))
-        .try_for_each(|(out, rows)| base.gather_f32(rows, out))?;
-    if metric == Metric::Cosine {
-        sample.par_chunks_exact_mut(dim).for_each(|row| prepare(row, metric, &[]));
+    let train = |rows: &dyn Rows| kmeans(rows, plan.nlist, &options, pool, &report);
+    if !held {
+        return Ok(train(&sample)?);
     }
-    Ok(sample)
-}
-
-/// The mean in f64, summed in the order of the rows.
-fn mean_of(rows: &[f32], dim: usize) -> Vec<f32> {
-    let mut sum = vec![0f64; dim];
-    for row in rows.chunks_exact(dim) {
-        sum.iter_mut().zip(row).for_each(|(s, &v)| *s += f64::from(v));
-    }
-    let n = (rows.len() / dim).max(1) as f64;
-    sum.iter().map(|s| (s / n) as f32).collect()
+    let values = sample.load()?;
+    drop(sample);
+    Ok(train(&RowSlice::new(&values, plan.dim)?)?)
 }
