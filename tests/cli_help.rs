@@ -37,10 +37,11 @@ const COMMANDS: [(&str, &[&str]); 9] = [
             "--threads",
             "--ids",
             "--on-invalid",
+            "--rows",
             "--overwrite",
         ],
     ),
-    ("groundtruth", &["--base", "--queries", "--k", "--metric", "--out", "--threads"]),
+    ("groundtruth", &["--base", "--rows", "--queries", "--k", "--metric", "--out", "--threads"]),
     (
         "search",
         &[
@@ -91,7 +92,7 @@ const COMMANDS: [(&str, &[&str]); 9] = [
     ),
     ("info", &["--io-backend", "--direct"]),
     ("verify", &[]),
-    ("convert", &["--dtype", "--rounding"]),
+    ("convert", &["--dtype", "--rounding", "--rows"]),
 ];
 
 #[test]

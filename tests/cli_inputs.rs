@@ -66,6 +66,18 @@ fn a_window_of_rows_gives_what_a_base_of_those_rows_gives() {
 }
 
 #[test]
+fn conversion_joins_parts_and_cuts() {
+    let (bench, all) = parts();
+    bench.run("convert part*.fbin joined.fbin").ok();
+    assert_eq!(bench.read("joined.fbin"), bench.read("all.fbin"));
+    bench.fbin("cut.fbin", &Rows { dim: 8, values: all.values[..33 * 8].to_vec() });
+    bench.run("convert part*.fbin first.fbin --rows 33").ok();
+    assert_eq!(bench.read("first.fbin"), bench.read("cut.fbin"));
+    bench.run("convert part*.fbin part3.fbin").fails(2, &["would overwrite"]);
+    bench.run("convert part*.fbin x.fbin --rows 121").fails(2, &["--rows 121", "120 rows"]);
+}
+
+#[test]
 fn a_window_beyond_the_base_is_refused_with_both_numbers() {
     let (bench, _) = parts();
     let before = bench.names();

@@ -82,10 +82,11 @@ fn the_first_signal_stops_in_order_and_leaves_no_file() {
 fn the_second_signal_ends_the_process() {
     let bench = bench();
     let child = start(&bench, GROUNDTRUTH);
-    // Two signals of one kind may become one before the process sees them.
+    // Two signals of one kind may become one before the process sees them, and of two kinds that
+    // come together either may be the second.
     send(&child, &["INT", "TERM"]);
     let (status, stderr) = end(child);
-    assert_eq!(status.signal(), Some(15), "{status}: {stderr}");
+    assert!(matches!(status.signal(), Some(2 | 15)), "{status}: {stderr}");
     assert!(!bench.path("g.bin").exists());
 }
 

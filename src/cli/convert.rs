@@ -1,15 +1,17 @@
 //! `convert`: from one vector format or value type to another.
 
 use std::path::PathBuf;
+use std::slice;
 
 use rabitq_ssd::Progress;
-use rabitq_ssd::dataset::{self, Base, Dtype, Format, Rounding};
+use rabitq_ssd::dataset::{self, Dtype, Format, Rounding};
 use serde_json::json;
 
 use super::console::Console;
+use super::options::at_least_1;
 use super::progress::Reporter;
 use super::size::{Size, grouped};
-use super::vectors::keep_inputs;
+use super::vectors::{self, keep_inputs};
 
 /// Convert a vector file to another format or value type
 ///
@@ -18,7 +20,7 @@ use super::vectors::keep_inputs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// File to read
+    /// File to read, or a quoted pattern as 'part*.fbin' whose files are joined
     src: PathBuf,
     /// File to write; replaced once the new one is complete
     dst: PathBuf,
@@ -26,6 +28,9 @@ pub(crate) struct Args {
     /// the type of SRC]
     #[arg(long, value_name = "TYPE")]
     dtype: Option<Dtype>,
+    /// Only the first N rows
+    #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true)]
+    rows: Option<usize>,
     /// Values that do not fit: exact (an error), nearest (round; out of range is an error) or clamp
     #[arg(long, value_name = "exact|nearest|clamp", default_value = "exact",
           value_parser = ["exact", "nearest", "clamp"])]
@@ -39,8 +44,8 @@ Examples:
   rabitq-ssd convert base.fbin base.npy --dtype f16 --rounding nearest";
 
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
-    keep_inputs(&args.dst, [&args.src])?;
-    let source = Base::open(&[&args.src])?;
+    let source = vectors::open_first(slice::from_ref(&args.src), args.rows)?;
+    keep_inputs(&args.dst, source.paths())?;
     let rounding = match args.rounding.as_str() {
         "nearest" => Rounding::Nearest,
         "clamp" => Rounding::Clamp,
