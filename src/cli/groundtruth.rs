@@ -1,10 +1,15 @@
 //! `groundtruth`: the exact neighbours of a set of queries.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rabitq_ssd::Metric;
-use rabitq_ssd::evaluate::ground_truth;
+use anyhow::bail;
+use rabitq_ssd::dataset::Base;
+use rabitq_ssd::evaluate::{Exact, ground_truth};
+use rabitq_ssd::{Metric, Progress};
 use serde_json::json;
 
 use super::console::Console;
@@ -55,6 +60,8 @@ Examples:
 
 /// Rows that ground truth files have numbers for.
 const MOST_ROWS: u64 = 1 << 32;
+/// Time between two looks whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if args.out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ivecs")) {
@@ -70,13 +77,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         )));
     }
     let started = Instant::now();
+    let (n, dim) = (base.n(), base.dim());
     let of = base.paths().first().cloned().unwrap_or_default();
-    let queries = Queries::read(&args.queries, base.dim(), &of, None)?;
-    let reporter = Reporter::stoppable(console)?;
-    let threads = threads(args.threads);
-    let exact = ground_truth(&base, &queries.values, args.k, args.metric, threads, &reporter);
-    let exact = reporter.outcome(exact)?;
-    drop(reporter);
+    let queries = Queries::read(&args.queries, dim, &of, None)?;
+    let exact = compare(base, queries, args, Reporter::stoppable(console)?)?;
     let truth = exact.truth;
     if exact.invalid_rows > 0 {
         let rows = grouped(exact.invalid_rows);
@@ -90,18 +94,44 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let seconds = started.elapsed().as_secs_f64();
     console.object(&json!({
         "out": args.out.to_string_lossy(), "queries": truth.queries, "k": truth.k,
-        "metric": args.metric, "n": base.n(), "dim": base.dim(),
+        "metric": args.metric, "n": n, "dim": dim,
         "invalid_rows": exact.invalid_rows, "seconds": seconds,
     }))?;
     console.text(format_args!(
         "{}: the {} nearest of {} rows for {} queries, in {seconds:.1} s\n\nNext: {} bench INDEX {} {}",
         args.out.display(),
         truth.k,
-        grouped(base.n()),
+        grouped(n),
         grouped(truth.queries as u64),
         next::program(),
         next::quoted(&args.queries),
         next::quoted(&args.out),
     ))?;
     Ok(())
+}
+
+/// The comparison, in a thread of its own. It asks once a block whether to stop, and a block of many
+/// queries takes long; nothing is written before the end, so a command that is to stop need not
+/// wait for it.
+fn compare(base: Base, queries: Queries, args: &Args, told: Reporter) -> anyhow::Result<Exact> {
+    let (k, metric, threads) = (args.k, args.metric, threads(args.threads));
+    let told = Arc::new(told);
+    let (sender, result) = mpsc::channel();
+    let progress = Arc::clone(&told);
+    thread::Builder::new().name("compare".into()).spawn(move || {
+        // Nobody listens once the command has stopped.
+        let _ = sender.send(ground_truth(&base, &queries.values, k, metric, threads, &*progress));
+    })?;
+    let outcome = loop {
+        match result.recv_timeout(LOOK_EVERY) {
+            Err(RecvTimeoutError::Timeout) if !told.cancelled() => {}
+            outcome => break outcome,
+        }
+    };
+    told.pause();
+    match outcome {
+        Ok(exact) => told.outcome(exact),
+        Err(RecvTimeoutError::Timeout) => bail!("interrupted"),
+        Err(RecvTimeoutError::Disconnected) => bail!("the comparison ended without a result"),
+    }
 }
