@@ -266,10 +266,11 @@ impl Tile {
     }
 
     fn load(&mut self, rows: &[f32], dim: usize, flat: &ShiftedCentroids) {
+        let kernels = Kernels::best();
         self.top.fill(f32::NEG_INFINITY);
         let shifted = self.rows.chunks_exact_mut(dim).zip(&mut self.slack);
         for (row, (out, slack)) in rows.chunks_exact(dim).zip(shifted) {
-            let norm = screen::shift(row, &flat.origin, out).sqrt();
+            let norm = screen::shift_fast(row, &flat.origin, out, kernels);
             *slack = screen::slack(dim, norm, norm.max(flat.max_norm));
         }
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! for each wave of rows       read while the one before is computed
 //!     assign   row blocks in parallel            list, distance of each row
-//!     add      blocks of columns in parallel     sums of every list, in row order
+//!     add      columns in parallel               sums of every list, in row order
 //! refill   each empty list takes a far row of a list with a large error
 //! move     every centroid to the mean of its list
 //! ```
@@ -34,7 +34,7 @@ pub(super) fn iterate(
         return Ok(());
     }
     let mut assignment = Assignment::new(rows.n() as usize);
-    let mut sums = Sums::new(centroids.len() / rows.dim(), rows.dim());
+    let mut sums = Sums::new(centroids.len() / rows.dim(), rows.dim(), crew);
     for round in 0..iterations {
         sums.clear();
         let changed = assign(rows, centroids, &mut assignment, crew, |rows, lists| {

@@ -1,11 +1,11 @@
 //! The sums of the rows of every list.
 //!
 //! ```text
-//!            columns 0..32   32..64   64..96  ...        one block of columns holds all lists
-//! list 0    ┌─────────────┬─────────┬─────────┐          and lies together in memory:
-//! list 1    │             │         │         │          a thread adds the rows of a wave, in
-//! ...       │             │         │         │          order, to the columns of its block
-//!           └─────────────┴─────────┴─────────┘
+//!             columns of thread 0   of thread 1   ...
+//! list 0    ┌─────────────────────┬─────────────┬─────┐    the columns of a thread lie together
+//! list 1    │                     │             │     │    in memory, list after list; it adds
+//! ...       │                     │             │     │    its part of every row, in order
+//!           └─────────────────────┴─────────────┴─────┘
 //! ```
 //!
 //! Every (list, column) is thus summed by one thread in row order, whatever the threads: the bytes
@@ -15,20 +15,23 @@ use rayon::prelude::*;
 
 use super::crew::Crew;
 
-/// Columns of a block: two cache lines of a row, four of a sum.
-const COLUMNS: usize = 32;
+/// Columns of a thread at least, and the multiple they are rounded up to: a cache line of a row.
+const LEAST_COLUMNS: usize = 16;
 
 /// Sums in f64 and numbers of rows, by list.
 pub(super) struct Sums {
     dim: usize,
+    /// Columns that a thread adds, all but the last.
+    columns: usize,
     counts: Vec<u32>,
-    /// Block after block of columns; `nlist` x columns each.
+    /// Part after part of columns; `nlist` x columns each.
     sums: Vec<f64>,
 }
 
 impl Sums {
-    pub(super) fn new(nlist: usize, dim: usize) -> Self {
-        Self { dim, counts: vec![0; nlist], sums: vec![0.0; nlist * dim] }
+    pub(super) fn new(nlist: usize, dim: usize, crew: &Crew<'_>) -> Self {
+        let columns = dim.div_ceil(crew.threads()).next_multiple_of(LEAST_COLUMNS);
+        Self { dim, columns, counts: vec![0; nlist], sums: vec![0.0; nlist * dim] }
     }
 
     /// Number of rows of every list.
@@ -45,9 +48,10 @@ impl Sums {
     pub(super) fn add(&mut self, rows: &[f32], lists: &[u32], crew: &Crew<'_>) {
         let (dim, nlist) = (self.dim, self.counts.len());
         lists.iter().for_each(|&list| self.counts[list as usize] += 1);
-        let blocks = self.sums.par_chunks_mut(nlist * COLUMNS).enumerate();
-        blocks.with_min_len(crew.piece(1)).for_each(|(block, sums)| {
-            let (first, width) = (block * COLUMNS, sums.len() / nlist);
+        let columns = self.columns;
+        let parts = self.sums.par_chunks_mut(nlist * columns).enumerate();
+        parts.with_min_len(crew.piece(1)).for_each(|(part, sums)| {
+            let (first, width) = (part * columns, sums.len() / nlist);
             for (row, &list) in rows.chunks_exact(dim).zip(lists) {
                 let sum = &mut sums[list as usize * width..][..width];
                 for (s, x) in sum.iter_mut().zip(&row[first..first + width]) {
@@ -66,8 +70,8 @@ impl Sums {
             if rows == 0.0 {
                 return;
             }
-            let blocks = self.sums.chunks(nlist * COLUMNS).zip(centroid.chunks_mut(COLUMNS));
-            for (sums, centroid) in blocks {
+            let parts = self.sums.chunks(nlist * self.columns);
+            for (sums, centroid) in parts.zip(centroid.chunks_mut(self.columns)) {
                 let sum = &sums[list * centroid.len()..][..centroid.len()];
                 centroid.iter_mut().zip(sum).for_each(|(c, s)| *c = (s / rows) as f32);
             }

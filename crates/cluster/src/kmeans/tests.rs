@@ -209,7 +209,7 @@ impl Rows for Stored<'_> {
 
 #[test]
 fn rows_read_when_needed_give_the_bytes_of_rows_in_memory() {
-    // Two waves of rows and a bit; 150 dims are four blocks of columns and a part.
+    // Two waves of rows and a bit; 150 dims do not divide evenly among threads.
     let (dim, n, nlist) = (150, 29_000, 40);
     let values = random_rows(n, dim, 11);
     let rows = RowSlice::new(&values, dim).unwrap();
