@@ -178,14 +178,23 @@ fn a_browser_renders_a_report_without_an_error() {
     };
     let bench = measured();
     bench.run(&format!("{SWEEP} --report r.html")).ok();
-    let screenshot = bench.path("r.png");
+    let paper = "bench --paper --base b.fbin --queries q.fbin --groundtruth gt.bin --dir d --quick";
+    bench.run(&format!("{paper} --only table1,errors,inflight")).ok();
+    for page in ["r.html", "d/report.html"] {
+        assert_renders(browser, &bench, page);
+    }
+}
+
+/// Without a word on the console, at the width of a phone.
+fn assert_renders(browser: &str, bench: &Workbench, page: &str) {
+    let screenshot = bench.path(&format!("{page}.png"));
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
         .args(["--enable-logging=stderr", "--v=0", "--window-size=390,2000"])
         .arg(format!("--user-data-dir={}", bench.path("profile").display()))
         .arg(format!("--screenshot={}", screenshot.display()))
-        .arg(format!("file://{}", bench.path("r.html").display()))
+        .arg(format!("file://{}", bench.path(page).display()))
         .output();
     let said = output.map(|o| String::from_utf8_lossy(&o.stderr).into_owned()).unwrap_or_default();
     assert!(!said.contains("CONSOLE"), "{said}");

@@ -51,7 +51,11 @@ pub(crate) fn grid(rows: &[BenchRow]) -> Grid {
     let mut grid = Grid::new(&names);
     for row in rows {
         let mut cells = vec![row.k.to_string(), row.threads.to_string()];
-        let target = |row: &BenchRow| row.target_recall.map_or("-".into(), |r| r.to_string());
+        let target = |row: &BenchRow| match row.target_recall {
+            Some(target) if row.recall < target => format!("{target} missed"),
+            Some(target) => target.to_string(),
+            None => "-".into(),
+        };
         cells.extend(targets.then(|| target(row)));
         cells.extend([row.nprobe.to_string(), row.alpha.to_string()]);
         cells.extend(pipelines.then(|| row.pipeline.clone()));

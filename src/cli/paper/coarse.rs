@@ -25,15 +25,7 @@ fn compare(lab: &mut Lab<'_>, nlist: Option<usize>) -> anyhow::Result<Exhibit> {
         format!("Figure 3: coarse quantizers, k = 10, {lists}"),
         "irq finds the lists as well as hnsw and in less time; at 100,000 lists and more the coarse \
          step of a flat search dominates the query",
-        &columns(&[
-            "target",
-            "at equal",
-            "coarse",
-            "T",
-            "lists found %",
-            "coarse ms",
-            "coarse % of latency",
-        ]),
+        &columns(&["target", "at equal", "coarse", "T", "lists found %", "coarse ms", "coarse %"]),
     );
     let query = Search::of(Preset::Paper, 10);
     let mut subjects = Vec::new();
@@ -58,7 +50,7 @@ fn compare(lab: &mut Lab<'_>, nlist: Option<usize>) -> anyhow::Result<Exhibit> {
             let nprobe = *common.get_or_insert(own);
             let mut wanted = vec![("nprobe", nprobe), ("recall", own)];
             if own == nprobe {
-                wanted = vec![("nprobe and recall", own)];
+                wanted = vec![("both", own)];
             }
             for (equal, nprobe) in wanted {
                 let found = subject.trial().list_recall(nprobe)?;
@@ -93,7 +85,8 @@ fn measure(
     Ok(row)
 }
 
-/// The coarse step includes rotating the query and building its tables.
+/// The coarse step includes rotating the query and building its tables; its share is of the mean
+/// latency.
 fn cells(target: &Cell, equal: &str, found: f64, row: &BenchRow) -> Vec<Cell> {
     let names = vec![
         target.clone(),

@@ -22,7 +22,7 @@ const PARAMETERS: [Parameter; 12] = [
     ("coarse", |row| row.coarse.clone()),
     ("pipeline", |row| row.pipeline.clone()),
     ("k", |row| format!("k {}", row.k)),
-    ("threads", |row| format!("{} threads", row.threads)),
+    ("threads", |row| format!("{} {}", row.threads, threads(row))),
     ("inflight", |row| format!("in flight {}", inflight(row))),
     ("alpha", |row| format!("alpha {}", row.alpha)),
     ("threshold", |row| row.threshold.clone()),
@@ -163,13 +163,14 @@ fn groups<'a>(rows: &'a [BenchRow], along: &str) -> Vec<(String, Vec<&'a BenchRo
 /// What the pointer shows of a row.
 fn note(row: &BenchRow) -> String {
     format!(
-        "{}, k {}, nprobe {}, alpha {}\n{} threads, in flight {}\nrecall {:.4}\n{} QPS\n\
+        "{}, k {}, nprobe {}, alpha {}\n{} {}, in flight {}\nrecall {:.4}\n{} QPS\n\
          {} pages per query\np50 {}, p95 {}, p99 {} ms",
         row.pipeline,
         row.k,
         row.nprobe,
         row.alpha,
         row.threads,
+        threads(row),
         inflight(row),
         row.recall,
         digits(row.qps),
@@ -178,6 +179,10 @@ fn note(row: &BenchRow) -> String {
         digits(row.p95_ms),
         digits(row.p99_ms),
     )
+}
+
+fn threads(row: &BenchRow) -> &'static str {
+    if row.threads == 1 { "thread" } else { "threads" }
 }
 
 fn inflight(row: &BenchRow) -> String {

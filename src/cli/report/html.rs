@@ -110,8 +110,11 @@ pub(super) fn digits(number: f64) -> String {
         let sign = if number < 0.0 { "-" } else { "" };
         return format!("{sign}{}", grouped(size.round() as u64));
     }
-    if number == 0.0 || !(1e-4..1e15).contains(&size) {
+    if number == 0.0 || !number.is_finite() {
         return number.to_string();
+    }
+    if !(1e-4..1e15).contains(&size) {
+        return format!("{number:.3e}");
     }
     let decimals = (3 - size.log10().floor() as i32).clamp(0, 8) as usize;
     let text = format!("{number:.decimals$}");
@@ -190,6 +193,8 @@ mod tests {
             (0.0, "0"),
             (-3.25, "-3.25"),
             (0.00012, "0.00012"),
+            (0.000_046_178_115, "4.618e-5"),
+            (-2.5e-9, "-2.500e-9"),
         ] {
             assert_eq!(digits(number), text);
         }

@@ -30,7 +30,11 @@ const ACTIVITIES: [(Activity, &str, &str); 4] = [
     (Activity::Wait, "wait", "wait for reads"),
 ];
 
-/// The timeline for a page: on one time axis and, when there are several lanes, on their own.
+/// Beyond this ratio of the longest lane to the shortest, one axis shows nothing of the short ones.
+const COMPARABLE: f64 = 4.0;
+
+/// The timeline for a page: on one time axis and, when there are several lanes, on their own; first
+/// what shows more.
 pub(super) fn variants(timeline: &Timeline) -> Vec<(&'static str, String)> {
     let draw = |shared| {
         let mut svg = Svg::default();
@@ -38,7 +42,17 @@ pub(super) fn variants(timeline: &Timeline) -> Vec<(&'static str, String)> {
         svg.inline((WIDTH, height(timeline)), &timeline.title)
     };
     let own = (timeline.lanes.len() > 1).then(|| ("own time axes", draw(false)));
-    std::iter::once(("one time axis", draw(true))).chain(own).collect()
+    let mut all: Vec<_> = std::iter::once(("one time axis", draw(true))).chain(own).collect();
+    if !comparable(timeline) {
+        all.reverse();
+    }
+    all
+}
+
+/// Whether one time axis suits all lanes.
+fn comparable(timeline: &Timeline) -> bool {
+    let ends = || timeline.lanes.iter().map(|lane| lane.end);
+    ends().fold(0.0, f64::max) <= COMPARABLE * ends().fold(f64::INFINITY, f64::min)
 }
 
 /// The timeline as a file of its own, with title and legend.
@@ -46,7 +60,7 @@ pub(super) fn file(timeline: &Timeline) -> String {
     const TITLE: f64 = 30.0;
     let mut svg = Svg::default();
     svg.text((WIDTH / 2.0, 22.0), Anchor::Middle, "title", &timeline.title);
-    draw(&mut svg, timeline, TITLE, true);
+    draw(&mut svg, timeline, TITLE, comparable(timeline));
     let keys = legend().map(|(class, name)| (class.to_string(), name));
     let end = svg.legend(keys, TITLE + height(timeline) + 14.0, WIDTH);
     svg.file((WIDTH, end))
