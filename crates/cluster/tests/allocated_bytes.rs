@@ -105,7 +105,7 @@ fn training_stays_below_its_bound_and_the_bound_is_near() {
         (60_000, 64, 700, 512, 4, 2),
         (40_000, 64, 700, 512, 64, 2),
         (80_000, 32, 6_000, 512, 16, 2),
-        (20_000, 200, 520, 512, 12, 4),
+        (20_000, 200, 520, 512, 20, 2),
     ];
     for (n, dim, nlist, two_level_from, memory, threads) in shapes {
         let mut options = KmeansOptions::default();
