@@ -238,6 +238,7 @@ fn experiments_are_chosen_by_name_and_indexes_are_used_again() {
     let line = "bench --paper --base b.fbin --queries q.fbin --groundtruth gt.bin --dir d --quick";
     let out = bench.run(&format!("{line} --only building")).ok().stdout;
     assert!(out.contains("Table 6") && !out.contains("Table 1"), "{out}");
+    assert!(out.contains("kernels") && out.contains("system"), "{out}");
     let built = bench.read("d/b-paper.index/build.json");
     bench.run(&format!("{line} --only building,quantile")).ok();
     assert_eq!(bench.read("d/b-paper.index/build.json"), built);

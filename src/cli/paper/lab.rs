@@ -1,6 +1,7 @@
 //! What every experiment works with: the data, indexes that are built once and kept, operating
 //! points that are searched for once, and a file that every measured row goes to.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -120,8 +121,8 @@ pub(crate) struct Lab<'a> {
     curves: HashMap<String, RecallCurve>,
     /// What the disk gives, measured once for each experiment.
     ceiling: Option<f64>,
-    /// The index measured last.
-    measured: Option<IndexInfo>,
+    /// The index opened first: how all of them are read.
+    opened: OnceCell<IndexInfo>,
 }
 
 /// One row of the results file.
@@ -156,7 +157,7 @@ impl<'a> Lab<'a> {
             results: fs_err::File::create(dir.join("results.jsonl"))?,
             curves: HashMap::new(),
             ceiling: None,
-            measured: None,
+            opened: OnceCell::new(),
         })
     }
 
@@ -212,6 +213,7 @@ impl<'a> Lab<'a> {
         };
         let report: Report = serde_json::from_slice(&fs_err::read(path.join("build.json"))?)?;
         let info = index.info();
+        self.opened.get_or_init(|| info.clone());
         Ok(Subject {
             name,
             index,
@@ -277,7 +279,6 @@ impl<'a> Lab<'a> {
         self.reporter.pause();
         if self.ceiling.is_none() {
             self.ceiling = read_ceiling(&subject.index, &subject.info)?;
-            self.measured = Some(subject.info.clone());
         }
         let repeat = Repeat { rounds: if self.quick { 1 } else { 3 }, warmup: !self.quick };
         let setting = search.on(threads).at(nprobe);
@@ -341,7 +342,7 @@ impl<'a> Lab<'a> {
         ]
         .map(|(name, value)| (name.into(), value))
         .into();
-        if let Some(info) = &self.measured {
+        if let Some(info) = self.opened.get() {
             all.extend(report::machine(&self.dir, info, self.ceiling));
         }
         all
