@@ -60,7 +60,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "A,...", value_delimiter = ',', value_parser = share::<f32>,
           allow_negative_numbers = true)]
     alpha: Vec<f32>,
-    /// Reads in flight for each query; one or several [default: 16 up to 16 threads, 8 above]
+    /// Reads in flight for each query, up to 16384; one or several
+    /// [default: 16 up to 16 threads, 8 above]
     #[arg(long, value_name = "Q,...", value_delimiter = ',', value_parser = at_least_1,
           allow_negative_numbers = true)]
     inflight: Vec<usize>,

@@ -38,12 +38,11 @@ pub(super) fn variants(plot: &Plot) -> Vec<(&'static str, String)> {
 
 /// The plot as a file of its own, with title and legend.
 pub(super) fn file(plot: &Plot) -> String {
-    const TITLE: f64 = 30.0;
     let mut svg = Svg::default();
-    svg.text((WIDTH / 2.0, 22.0), Anchor::Middle, "title", &plot.title);
-    draw(&mut svg, plot, TITLE, plot.y.spread == Spread::Log);
+    let top = svg.title(&plot.title, WIDTH);
+    draw(&mut svg, plot, top, plot.y.spread == Spread::Log);
     let keys = plot.series.iter().enumerate().map(|(i, s)| (colour(i), s.name.as_str()));
-    let end = svg.legend(keys, TITLE + HEIGHT + 14.0, WIDTH);
+    let end = svg.legend(keys, top + HEIGHT + 14.0, WIDTH);
     svg.file((WIDTH, end))
 }
 

@@ -38,6 +38,28 @@ impl Svg {
         ));
     }
 
+    /// The title of a file in as many lines as it needs; what follows begins below the height
+    /// returned.
+    pub(super) fn title(&mut self, title: &str, width: f64) -> f64 {
+        const FIRST: f64 = 22.0;
+        const NEXT: f64 = 19.0;
+        let mut lines = vec![String::new()];
+        for word in title.split(' ') {
+            match lines.last_mut() {
+                Some(line) if line.is_empty() => line.push_str(word),
+                Some(line) if title_width(line) + title_width(word) < width - 24.0 => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.into()),
+            }
+        }
+        for (i, line) in lines.iter().enumerate() {
+            self.text((width / 2.0, FIRST + NEXT * i as f64), Anchor::Middle, "title", line);
+        }
+        FIRST + NEXT * (lines.len() - 1) as f64 + 8.0
+    }
+
     pub(super) fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
         self.path(&format!("M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}"), class);
     }
@@ -111,6 +133,11 @@ const LINE: f64 = 18.0;
 const KEY: f64 = 38.0;
 
 /// Generous, as the reader's fonts are unknown.
+fn title_width(text: &str) -> f64 {
+    text.chars().count() as f64 * 9.0
+}
+
+/// The same for names of a legend.
 fn text_width(text: &str) -> f64 {
     7.0 * text.chars().count() as f64
 }

@@ -71,6 +71,26 @@ fn every_plot_and_timeline_is_a_file_with_title_units_and_legend() {
 }
 
 #[test]
+fn a_long_title_takes_further_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut report = report();
+    let long = "Appendix A.4 and Figure 12: the error of the prefix estimator on this data";
+    for section in &mut report.sections {
+        if let Section::Plot(plot) = section {
+            plot.title = long.into();
+        }
+    }
+    write_svgs(&report, dir.path()).unwrap();
+    let file = fs_err::read_dir(dir.path()).unwrap().map(|f| f.unwrap().path()).min().unwrap();
+    let svg = fs_err::read_to_string(file).unwrap();
+    let titles = svg.lines().filter(|line| line.contains("class=\"title\""));
+    let lines: Vec<&str> =
+        titles.map(|line| line.split_once('>').unwrap().1.split_once('<').unwrap().0).collect();
+    assert_eq!(lines.join(" "), long);
+    assert!(lines.len() == 2 && lines.iter().all(|line| line.len() < 54), "{lines:?}");
+}
+
+#[test]
 fn a_page_replaces_an_older_one_and_leaves_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("report.html");

@@ -57,12 +57,11 @@ fn comparable(timeline: &Timeline) -> bool {
 
 /// The timeline as a file of its own, with title and legend.
 pub(super) fn file(timeline: &Timeline) -> String {
-    const TITLE: f64 = 30.0;
     let mut svg = Svg::default();
-    svg.text((WIDTH / 2.0, 22.0), Anchor::Middle, "title", &timeline.title);
-    draw(&mut svg, timeline, TITLE, comparable(timeline));
+    let top = svg.title(&timeline.title, WIDTH);
+    draw(&mut svg, timeline, top, comparable(timeline));
     let keys = legend().map(|(class, name)| (class.to_string(), name));
-    let end = svg.legend(keys, TITLE + height(timeline) + 14.0, WIDTH);
+    let end = svg.legend(keys, top + height(timeline) + 14.0, WIDTH);
     svg.file((WIDTH, end))
 }
 
