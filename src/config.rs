@@ -136,6 +136,11 @@ pub struct BuildOptions {
     pub on_invalid: OnInvalid,
     /// Replace an existing index at the target; default false.
     pub overwrite: bool,
+    /// Most bytes the build holds in RAM; default 60 % of the machine's, or of the control group's.
+    /// The index does not depend on it.
+    pub build_memory: Option<u64>,
+    /// Go on from where an interrupted build of the same base, options and target stopped.
+    pub resume: bool,
 }
 
 impl Default for BuildOptions {
@@ -153,11 +158,30 @@ impl Default for BuildOptions {
             ids: None,
             on_invalid: OnInvalid::Error,
             overwrite: false,
+            build_memory: None,
+            resume: false,
         }
     }
 }
 
 impl BuildOptions {
+    /// Every option that affects the index, in words: what a resumed build must have in common.
+    pub(crate) fn identity(&self) -> String {
+        let nlist = self.nlist.map_or_else(|| "auto".into(), |nlist| nlist.to_string());
+        format!(
+            "metric {}, nlist {nlist}, record {}, bits {}, prefix {:?}, coarse {}, bound {}, seed \
+             {}, on-invalid {}",
+            self.metric,
+            self.record,
+            self.bits,
+            self.prefix,
+            self.coarse,
+            self.bound,
+            self.seed,
+            self.on_invalid
+        )
+    }
+
     /// The paper's configuration (§5.1) for a base of `rows` rows: its own bound, `split` records
     /// of 9 bits, lists of 1024 rows on average, coarse quantizer IRQ. Rotation, order within lists
     /// and gamma of IRQ are the paper's in every build.

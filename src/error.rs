@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-/// Why an index could not be built. Nothing is left behind and nothing that existed is touched.
+/// Why an index could not be built. Nothing that existed is touched, and nothing is left behind
+/// but what [`BuildError::Interrupted`] names.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -57,6 +58,54 @@ pub enum BuildError {
         budget: u64,
         /// Resident bytes with the shortest prefix.
         least: u64,
+    },
+    /// The build itself needs more memory.
+    #[error(
+        "--build-memory {cap} bytes is too little for this build: it needs at least {least} bytes \
+         ({} MiB); fewer lists (--nlist) or threads need less", least.div_ceil(1 << 20)
+    )]
+    BuildMemory {
+        /// The limit in bytes.
+        cap: u64,
+        /// The least that works.
+        least: u64,
+    },
+    /// The disk has no room for the index and what building it needs.
+    #[error(
+        "{}: no space: the build needs {} bytes ({index} for the index, {scratch} of scratch until \
+         it is done), {available} are available", dir.display(), index + scratch
+    )]
+    NoSpace {
+        /// Where the index was to be.
+        dir: PathBuf,
+        /// Bytes of the index.
+        index: u64,
+        /// Bytes needed until the index is complete.
+        scratch: u64,
+        /// Bytes that are free.
+        available: u64,
+    },
+    /// Another build of the same target is running.
+    #[error("{0} is being built by another process; wait for it or choose another --out")]
+    Busy(PathBuf),
+    /// There is nothing to go on from.
+    #[error("--resume: no unfinished build of {0} is there; build without --resume")]
+    NothingToResume(PathBuf),
+    /// What an unfinished build left does not fit this one.
+    #[error("--resume: {problem}; build without --resume to start over")]
+    Resume {
+        /// What changed or is damaged.
+        problem: String,
+    },
+    /// The work was cancelled, see [`Progress::cancelled`](crate::Progress::cancelled).
+    #[error(
+        "interrupted{}",
+        if *resumable { "; the same command with --resume goes on from the last checkpoint" }
+        else { "; nothing was kept" }
+    )]
+    Interrupted {
+        /// Whether the work up to the last checkpoint was kept.
+        resumable: bool,
     },
 }
 

@@ -48,7 +48,9 @@ mod info;
 mod index;
 pub mod evaluate;
 
-pub use build::{BuildPlan, BuildReport};
+pub use build::{
+    BaseShape, BuildPlan, BuildReport, BuildSeconds, Estimate, StageReport, default_build_memory,
+};
 pub use config::{
     Backend, Bound, BuildOptions, CoarseKind, Direct, Metric, OnInvalid, OpenOptions, Pipeline,
     Prefix, RecordKind, SearchOptions, TableBits, Threshold, available_threads,
@@ -58,6 +60,7 @@ pub use index::Index;
 pub use info::{IndexInfo, ListSizes};
 pub use progress::{Progress, Silent};
 pub use search::{Event, EventKind, Phase, SearchResult, SearchStats, Trace};
+pub use store::publish::unfinished as unfinished_build;
 pub use store::verify::{FileCheck, VerifyReport, verify};
 
 pub use {cluster, dataset, pageio, simd};

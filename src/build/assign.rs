@@ -1,97 +1,206 @@
-//! Every row to its nearest centroid; then the order of the rows: by list, by distance to the
-//! centroid within a list (paper §4.1), by row among equals.
+//! Every row to its nearest centroid, written down row by row.
+//!
+//! ```text
+//! assignment.bin   | list u32 | squared distance f32 | for each row of the base, in its order;
+//!                  list 2^32 - 1: the row is in no list
+//! ```
+//! The file is what encoding reads beside the base, so memory holds a few waves of rows whatever
+//! their number.
 
 use cluster::{AssignMethod, Assigner};
 use dataset::Base;
+use fs_err::File;
+use fs_err::os::unix::fs::FileExt;
 use rayon::prelude::*;
+use std::path::Path;
 
+use super::Watch;
+use super::memory::Waves;
 use super::prepare::prepare;
+use super::stream::each_wave;
 use super::survey::Survey;
-use super::train::Trained;
 use crate::config::Metric;
 use crate::error::BuildError;
-use crate::progress::Progress;
+use crate::store::manifest::FileEntry;
+use crate::store::writer::FileWriter;
 
-/// The rows of the base in the order of the index.
-pub(crate) struct Lists {
-    /// Where each list starts in `rows`; one more entry for the end.
-    pub(crate) offsets: Vec<u64>,
-    /// Row numbers by position.
-    pub(crate) rows: Vec<u64>,
+/// Bytes of a row's entry.
+pub(crate) const PLACE: usize = 8;
+/// The list of a row that is in none.
+pub(crate) const UNLISTED: u32 = u32::MAX;
+
+/// Where a row goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) list: u32,
+    /// Squared distance to the list's centroid.
+    pub(crate) distance: f32,
 }
 
-/// A row and where it goes.
+impl Place {
+    pub(crate) fn read(bytes: &[u8; PLACE]) -> Self {
+        let [a, b, c, d, e, f, g, h] = *bytes;
+        Self { list: u32::from_le_bytes([a, b, c, d]), distance: f32::from_le_bytes([e, f, g, h]) }
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; PLACE] {
+        let [a, b, c, d] = self.list.to_le_bytes();
+        let [e, f, g, h] = self.distance.to_le_bytes();
+        [a, b, c, d, e, f, g, h]
+    }
+
+    pub(crate) fn is_listed(self) -> bool {
+        self.list != UNLISTED
+    }
+}
+
+/// The rows an assignment is of, and how they compare.
 #[derive(Clone, Copy)]
-struct Placed {
-    list: u32,
-    distance: f32,
-    row: u64,
+pub(crate) struct Rows<'a> {
+    pub(crate) base: &'a Base,
+    pub(crate) survey: &'a Survey,
+    pub(crate) metric: Metric,
+    pub(crate) mean: &'a [f32],
+    pub(crate) waves: Waves,
 }
 
-/// Assigns every listed row.
+/// Assigns every listed row to the nearest of `centroids`; returns the file's entry.
 pub(crate) fn assign(
-    base: &Base,
-    survey: &Survey,
-    trained: &Trained,
-    metric: Metric,
+    rows: Rows<'_>,
+    centroids: &[f32],
+    path: &Path,
     pool: &rayon::ThreadPool,
-    progress: &dyn Progress,
-) -> Result<Lists, BuildError> {
-    let nlist = trained.centroids.len() / base.dim();
-    if nlist == 0 {
-        return Ok(Lists { offsets: vec![0], rows: Vec::new() });
+    watch: &Watch<'_>,
+) -> Result<FileEntry, BuildError> {
+    let (base, dim) = (rows.base, rows.base.dim());
+    let mut file = FileWriter::create(path)?;
+    if centroids.is_empty() {
+        let none = Place { list: UNLISTED, distance: 0.0 }.to_bytes();
+        (0..base.n()).try_for_each(|_| file.write(&none))?;
+        return Ok(file.finish()?);
     }
-    let mut placed: Vec<Placed> = Vec::with_capacity(survey.stored() as usize);
-    let assigner = Assigner::new(&trained.centroids, base.dim(), AssignMethod::Auto, pool)?;
-    let block = super::block_rows(base.dim());
-    let starts: Vec<u64> = (0..base.n()).step_by(block as usize).collect();
-    for wave in starts.chunks(rayon::current_num_threads() * 4) {
-        progress.update("assign", wave[0], base.n());
-        let blocks: Vec<Vec<Placed>> = wave
-            .par_iter()
-            .map(|&start| {
-                let rows = block.min(base.n() - start);
-                assign_block(base, survey, &assigner, metric, &trained.mean, start, rows)
-            })
-            .collect::<Result<_, BuildError>>()?;
-        blocks.iter().for_each(|b| placed.extend_from_slice(b));
-    }
-    progress.update("assign", base.n(), base.n());
-    placed.par_sort_unstable_by(|a, b| {
-        a.list.cmp(&b.list).then(a.distance.total_cmp(&b.distance)).then(a.row.cmp(&b.row))
-    });
-    let mut offsets = vec![0u64; nlist + 1];
-    placed.iter().for_each(|p| offsets[p.list as usize + 1] += 1);
-    (0..nlist).for_each(|l| offsets[l + 1] += offsets[l]);
-    Ok(Lists { offsets, rows: placed.iter().map(|p| p.row).collect() })
+    let assigner = Assigner::new(centroids, dim, AssignMethod::Auto, pool)?;
+    let block = rows.waves.block_rows;
+    let mut places = Vec::new();
+    each_wave(base, 0..base.n(), rows.waves.rows(), |start, values| {
+        watch.update("assign", start, base.n())?;
+        places.resize(values.len() / dim * PLACE, 0);
+        pool.install(|| {
+            values
+                .par_chunks_mut(block * dim)
+                .zip(places.par_chunks_mut(block * PLACE))
+                .enumerate()
+                .for_each(|(i, (values, places))| {
+                    rows.assign_block(&assigner, start + (i * block) as u64, values, places);
+                });
+        });
+        Ok(file.write(&places)?)
+    })?;
+    watch.update("assign", base.n(), base.n())?;
+    Ok(file.finish()?)
 }
 
-fn assign_block(
-    base: &Base,
-    survey: &Survey,
-    assigner: &Assigner,
-    metric: Metric,
-    mean: &[f32],
-    start: u64,
-    rows: u64,
-) -> Result<Vec<Placed>, BuildError> {
-    let dim = base.dim();
-    let mut values = vec![0f32; rows as usize * dim];
-    base.read_f32(start, &mut values)?;
-    let listed: Vec<bool> =
-        (start..start + rows).map(|row| survey.all_listed() || survey.listed(row)).collect();
-    for (row, listed) in values.chunks_exact_mut(dim).zip(&listed) {
-        if *listed {
-            prepare(row, metric, mean);
-        } else {
-            row.fill(0.0);
+impl Rows<'_> {
+    fn assign_block(
+        &self,
+        assigner: &Assigner<'_>,
+        start: u64,
+        values: &mut [f32],
+        places: &mut [u8],
+    ) {
+        let dim = self.base.dim();
+        let all = self.survey.all_listed();
+        let listed = |row: u64| all || self.survey.listed(row);
+        for (row, values) in (start..).zip(values.chunks_exact_mut(dim)) {
+            if listed(row) {
+                prepare(values, self.metric, self.mean);
+            } else {
+                values.fill(0.0);
+            }
+        }
+        let count = values.len() / dim;
+        let (mut lists, mut distances) = (vec![0u32; count], vec![0f32; count]);
+        assigner.assign(values, &mut lists, &mut distances);
+        let found = lists.iter().zip(&distances);
+        let outputs = places.chunks_exact_mut(PLACE);
+        for ((row, (&list, &distance)), out) in (start..).zip(found).zip(outputs) {
+            let list = if listed(row) { list } else { UNLISTED };
+            out.copy_from_slice(&Place { list, distance }.to_bytes());
         }
     }
-    let mut list = vec![0u32; rows as usize];
-    let mut distance = vec![0f32; rows as usize];
-    assigner.assign(&values, &mut list, &mut distance);
-    Ok((0..rows as usize)
-        .filter(|&i| listed[i])
-        .map(|i| Placed { list: list[i], distance: distance[i], row: start + i as u64 })
-        .collect())
+}
+
+/// An assignment on disk.
+pub(crate) struct Assignment {
+    file: File,
+    rows: u64,
+}
+
+/// Entries read at a time when all of them are.
+const READ_ROWS: u64 = 1 << 16;
+
+impl Assignment {
+    pub(crate) fn open(path: &Path, rows: u64) -> Result<Self, BuildError> {
+        let file = fs_err::OpenOptions::new().read(true).write(true).open(path)?;
+        Ok(Self { file, rows })
+    }
+
+    /// The entries of rows from `start` on, into the whole of `places`.
+    pub(crate) fn read(&self, start: u64, places: &mut [u8]) -> Result<(), BuildError> {
+        Ok(self.file.read_exact_at(places, start * PLACE as u64)?)
+    }
+
+    /// The entry of one row.
+    pub(crate) fn place(&self, row: u64) -> Result<Place, BuildError> {
+        let mut bytes = [0; PLACE];
+        self.read(row, &mut bytes)?;
+        Ok(Place::read(&bytes))
+    }
+
+    /// Writes entries of rows from `start` on.
+    pub(crate) fn write(&self, start: u64, places: &[u8]) -> Result<(), BuildError> {
+        Ok(self.file.write_all_at(places, start * PLACE as u64)?)
+    }
+
+    /// Calls `visit(first row, entries)` for all entries, in order.
+    pub(crate) fn each(
+        &self,
+        mut visit: impl FnMut(u64, &mut [u8]) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        let mut places = Vec::new();
+        for start in (0..self.rows).step_by(READ_ROWS as usize) {
+            places.resize(READ_ROWS.min(self.rows - start) as usize * PLACE, 0);
+            self.read(start, &mut places)?;
+            visit(start, &mut places)?;
+        }
+        Ok(())
+    }
+
+    /// Rows of each of `nlist` lists.
+    pub(crate) fn counts(&self, nlist: usize) -> Result<Vec<u64>, BuildError> {
+        let mut counts = vec![0u64; nlist];
+        self.each(|_, places| {
+            for place in entries(places).filter(|place| place.is_listed()) {
+                counts[place.list as usize] += 1;
+            }
+            Ok(())
+        })?;
+        Ok(counts)
+    }
+
+    /// Makes changes durable, and says what the file is now.
+    pub(crate) fn seal(&self) -> Result<FileEntry, BuildError> {
+        let mut crc = 0;
+        self.each(|_, places| {
+            crc = crc32c::crc32c_append(crc, places);
+            Ok(())
+        })?;
+        self.file.sync_all()?;
+        Ok(FileEntry { bytes: self.rows * PLACE as u64, crc32c: crc })
+    }
+}
+
+/// The entries in bytes.
+pub(crate) fn entries(places: &[u8]) -> impl Iterator<Item = Place> + '_ {
+    places.as_chunks::<PLACE>().0.iter().map(Place::read)
 }

@@ -1,147 +1,158 @@
-//! Every row to its code and record, in the order of the index.
+//! Every row to its code and record, in one pass over the base.
 //!
-//! Chunks of positions are independent: each gathers its rows, encodes them, and yields whole
-//! batches of prefix codes and its records one after another, so the files are written front to
-//! back while memory holds a few chunks.
+//! ```text
+//! base ─ a wave of rows ─ rotate, less the centroid, quantise ─▶ buffer of entries (runs.rs)
+//!        full buffer ─▶ sort, write as a run, checkpoint (spill.rs) ─ meanwhile fill the other
+//! ```
+//! When all rows fit in a buffer none is written: the sorted buffer is what the merge reads.
 
-use codec::{
-    BATCH, Encoder, Estimator, PrefixCodes, ScalarEncoder, ScalarRanges, prefix_factors, sign_code,
-};
+use codec::{Encoder, Estimator, ScalarEncoder, ScalarRanges, prefix_factors, sign_code};
 use dataset::{Base, Rounding};
 use rayon::prelude::*;
 use simd::Kernels;
 use std::path::Path;
 
-use super::assign::Lists;
+use super::Watch;
+use super::assign::{Assignment, PLACE, Place, entries};
+use super::checkpoint::Checkpoint;
+use super::lists::Lists;
+use super::memory::Memory;
 use super::prepare::prepare;
+use super::runs::{Buffer, Layout, RunReader, Sorted};
+use super::spill::Spill;
+use super::stream::each_wave;
 use super::train::Trained;
 use crate::config::{Bound, Metric, RecordKind};
 use crate::error::BuildError;
-use crate::progress::Progress;
+use crate::store::ZEROS;
 use crate::store::geometry::Geometry;
 use crate::store::manifest::FileEntry;
 use crate::store::shape::Shape;
-use crate::store::writer::{FileWriter, UnitWriter, write_file};
-use crate::store::{CHECKS, CODES, IDS, RECORDS, ZEROS};
-
-/// Positions of a chunk, a multiple of the batch.
-const CHUNK: usize = 64 * BATCH;
+use crate::store::writer::UnitWriter;
 
 /// What encoding needs to know.
 pub(crate) struct Encoding<'a> {
     pub(crate) base: &'a Base,
     pub(crate) trained: &'a Trained,
     pub(crate) lists: &'a Lists,
+    pub(crate) assignment: &'a Assignment,
     pub(crate) shape: Shape,
     /// The ranges of scalar records.
     pub(crate) scales: Option<&'a ScalarRanges>,
     pub(crate) bound: Bound,
-    /// External ids by row; row numbers otherwise.
-    pub(crate) ids: Option<&'a [u64]>,
-    pub(crate) tag: u32,
-}
-
-/// A chunk, encoded.
-struct Chunk {
-    codes: PrefixCodes,
-    records: Vec<u8>,
-    ids: Vec<u64>,
+    pub(crate) memory: &'a Memory,
+    pub(crate) pool: &'a rayon::ThreadPool,
 }
 
 impl Encoding<'_> {
-    /// Writes codes.bin, records.bin and, where the layout needs them, checks.bin and ids.bin.
-    pub(crate) fn write(
+    /// All rows in the order of the index; runs that `checkpoint` names are not encoded again.
+    pub(crate) fn run(
         &self,
-        dir: &Path,
-        progress: &dyn Progress,
-    ) -> Result<Vec<(&'static str, FileEntry)>, BuildError> {
-        let geometry = self.shape.geometry();
-        let mut codes = FileWriter::create(&dir.join(CODES))?;
-        let mut records = UnitWriter::create(&dir.join(RECORDS), geometry, self.tag)?;
-        let mut ids = if geometry.id_in_record {
-            None
-        } else {
-            Some(UnitWriter::create(&dir.join(IDS), Geometry::ids(), self.tag)?)
+        checkpoint: &mut Checkpoint,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Sorted>, BuildError> {
+        let layout = Layout::of(&self.shape);
+        if checkpoint.done.runs.is_empty() && self.memory.holds(self.shape.stored) {
+            let mut all = Buffer::new(layout, self.shape.stored as usize);
+            self.each_wave(0, watch, |wave| {
+                all.append(wave.listed, |region| wave.encode(region));
+                Ok(())
+            })?;
+            all.sort(self.pool);
+            return Ok(vec![Sorted::Memory(all, 0)]);
+        }
+        self.spill(layout, checkpoint, watch)?;
+        let runs = &checkpoint.done.runs;
+        let memory = self.memory.merge_bytes / runs.len().max(1) as u64;
+        let open = |(number, run)| -> Result<Sorted, BuildError> {
+            let path = checkpoint.run_path(number);
+            Ok(Sorted::Disk(RunReader::open(&path, run, layout, memory)?))
         };
-        let stored = self.lists.rows.len();
-        let starts: Vec<usize> = (0..stored).step_by(CHUNK).collect();
-        for wave in starts.chunks(rayon::current_num_threads() * 2) {
-            progress.update("encode", wave[0] as u64, stored as u64);
-            let chunks: Vec<Chunk> = wave
-                .par_iter()
-                .map(|&start| self.encode_chunk(start, (start + CHUNK).min(stored)))
-                .collect::<Result<_, _>>()?;
-            for chunk in &chunks {
-                codes.write(chunk.codes.as_bytes())?;
-                for record in chunk.records.chunks_exact(geometry.record_bytes) {
-                    records.push(record)?;
-                }
-                if let Some(ids) = &mut ids {
-                    chunk.ids.iter().try_for_each(|id| ids.push(&id.to_le_bytes()))?;
-                }
-            }
-        }
-        progress.update("encode", stored as u64, stored as u64);
-        let mut files = vec![(CODES, codes.finish()?)];
-        let (entry, checks) = records.finish()?;
-        files.push((RECORDS, entry));
-        if !checks.is_empty() {
-            files.push((CHECKS, write_file(&dir.join(CHECKS), &checks)?));
-        }
-        if let Some(ids) = ids {
-            files.push((IDS, ids.finish()?.0));
-        }
-        Ok(files)
+        runs.iter().copied().enumerate().map(open).collect()
     }
 
-    fn encode_chunk(&self, start: usize, end: usize) -> Result<Chunk, BuildError> {
-        let shape = &self.shape;
-        let (dim, padded) = (shape.dim, shape.padded_dim);
-        let geometry = shape.geometry();
-        let rows = &self.lists.rows[start..end];
-        let values = read_rows(self.base, rows)?;
+    /// Encodes what no run holds yet, run by run.
+    fn spill(
+        &self,
+        layout: Layout,
+        checkpoint: &mut Checkpoint,
+        watch: &Watch<'_>,
+    ) -> Result<(), BuildError> {
+        let rows = self.memory.run_rows as usize;
+        let start = checkpoint.done.runs.last().map_or(0, |run| run.end);
+        std::thread::scope(|scope| {
+            let mut spill = Spill::start(scope, layout, rows, checkpoint, self.pool)?;
+            let mut end = start;
+            self.each_wave(start, watch, |wave| {
+                if spill.buffer().room() < wave.listed {
+                    spill.next(end)?;
+                }
+                end = wave.end();
+                spill.buffer().append(wave.listed, |region| wave.encode(region));
+                Ok(())
+            })?;
+            spill.finish(end)
+        })
+    }
 
-        let mut codes = PrefixCodes::new(shape.prefix_dims, rows.len() as u64);
-        let mut records = vec![0u8; rows.len() * geometry.record_bytes];
-        let mut ids = Vec::with_capacity(rows.len());
-        let mut list = self.lists.offsets.partition_point(|&o| o <= start as u64) - 1;
-        let mut scratch = RowScratch::new(shape, self.scales, self.bound);
-        let mut prepared = vec![0f32; dim];
-        for (i, record) in records.chunks_exact_mut(geometry.record_bytes).enumerate() {
-            while self.lists.offsets[list + 1] <= (start + i) as u64 {
-                list += 1;
-            }
-            let row = &values[i * dim..(i + 1) * dim];
-            prepared.copy_from_slice(row);
-            let c = &self.trained.rotated[list * padded..(list + 1) * padded];
-            residual(&mut prepared, shape.metric, self.trained, c, &mut scratch.residual);
-
-            let id = self.ids.map_or(rows[i], |ids| ids[rows[i] as usize]);
-            ids.push(id);
-            let (payload, tail) = record.split_at_mut(shape.payload());
-            if geometry.id_in_record {
-                tail.copy_from_slice(&id.to_le_bytes());
-            }
-            let factors = scratch.encode(row, c, shape, payload);
-            codes.set(i as u64, &scratch.prefix, factors);
-        }
-        Ok(Chunk { codes, records, ids })
+    /// Calls `work` for the rows from `start` on, wave by wave, with their places.
+    fn each_wave(
+        &self,
+        start: u64,
+        watch: &Watch<'_>,
+        mut work: impl FnMut(Wave<'_>) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        let n = self.base.n();
+        let mut places = Vec::new();
+        each_wave(self.base, start..n, self.memory.waves.rows(), |start, values| {
+            watch.update("encode", start, n)?;
+            places.resize(values.len() / self.shape.dim * PLACE, 0);
+            self.assignment.read(start, &mut places)?;
+            let listed = entries(&places).filter(|place| place.is_listed()).count();
+            work(Wave { encoding: self, start, values, places: &places, listed })
+        })?;
+        watch.update("encode", n, n)
     }
 }
 
-/// Rows of the base in the order asked for, read in their own.
-pub(super) fn read_rows(base: &Base, rows: &[u64]) -> Result<Vec<f32>, BuildError> {
-    let dim = base.dim();
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_unstable_by_key(|&i| rows[i]);
-    let sorted: Vec<u64> = order.iter().map(|&i| rows[i]).collect();
-    let mut read = vec![0f32; rows.len() * dim];
-    base.gather_f32(&sorted, &mut read)?;
-    let mut values = vec![0f32; rows.len() * dim];
-    for (from, &to) in read.chunks_exact(dim).zip(&order) {
-        values[to * dim..(to + 1) * dim].copy_from_slice(from);
+/// Consecutive rows and where they go.
+struct Wave<'a> {
+    encoding: &'a Encoding<'a>,
+    start: u64,
+    values: &'a mut [f32],
+    places: &'a [u8],
+    /// Rows of the wave that are in a list.
+    listed: usize,
+}
+
+impl Wave<'_> {
+    /// The first row after the wave.
+    fn end(&self) -> u64 {
+        self.start + (self.places.len() / PLACE) as u64
     }
-    Ok(values)
+
+    /// Fills `region` with an entry for each listed row, in their order.
+    fn encode(self, mut region: &mut [u8]) {
+        let encoding = self.encoding;
+        let block = encoding.memory.waves.block_rows;
+        let entry = Layout::of(&encoding.shape).bytes();
+        let mut blocks = Vec::new();
+        let rows = self.values.chunks_mut(block * encoding.shape.dim);
+        for (i, (values, places)) in rows.zip(self.places.chunks(block * PLACE)).enumerate() {
+            let listed = entries(places).filter(|place| place.is_listed()).count();
+            let (now, later) = region.split_at_mut(listed * entry);
+            blocks.push((self.start + (i * block) as u64, values, places, now));
+            region = later;
+        }
+        encoding.pool.install(|| {
+            blocks.into_par_iter().for_each_init(
+                || RowScratch::new(encoding),
+                |scratch, (start, values, places, out)| {
+                    scratch.encode_block(start, values, places, out);
+                },
+            );
+        });
+    }
 }
 
 /// The rotated residual of a row, which it leaves prepared, to the rotated centroid `c`.
@@ -151,46 +162,77 @@ pub(super) fn residual(row: &mut [f32], metric: Metric, t: &Trained, c: &[f32], 
     out.iter_mut().zip(c).for_each(|(r, c)| *r -= c);
 }
 
-/// Buffers of one chunk.
-struct RowScratch {
+/// What one thread needs to encode rows.
+struct RowScratch<'a> {
+    encoding: &'a Encoding<'a>,
+    prepared: Vec<f32>,
     residual: Vec<f32>,
     signs: Vec<u8>,
-    prefix: Vec<u8>,
     raw: Vec<u8>,
     encoder: Encoder,
     scalar: Option<ScalarEncoder>,
     estimator: Estimator,
 }
 
-impl RowScratch {
-    fn new(shape: &Shape, scales: Option<&ScalarRanges>, bound: Bound) -> Self {
-        let estimator = estimator(bound);
+impl<'a> RowScratch<'a> {
+    fn new(encoding: &'a Encoding<'a>) -> Self {
+        let shape = &encoding.shape;
+        let estimator = estimator(encoding.bound);
         Self {
+            encoding,
+            prepared: vec![0.0; shape.dim],
             residual: vec![0.0; shape.padded_dim],
             signs: vec![0; shape.padded_dim / 8],
-            prefix: vec![0; shape.prefix_dims / 8],
             raw: Vec::new(),
             encoder: Encoder::new(shape.split(), estimator),
-            scalar: scales.map(|scales| ScalarEncoder::new(shape.scalar(), scales)),
+            scalar: encoding.scales.map(|scales| ScalarEncoder::new(shape.scalar(), scales)),
             estimator,
         }
     }
 
-    /// Writes the record of a row whose residual is in place, and leaves its prefix code.
-    fn encode(&mut self, row: &[f32], c: &[f32], shape: &Shape, out: &mut [u8]) -> codec::Factors {
+    /// Writes an entry for each listed row.
+    fn encode_block(&mut self, start: u64, values: &[f32], places: &[u8], out: &mut [u8]) {
+        let encoding = self.encoding;
+        let shape = &encoding.shape;
+        let layout = Layout::of(shape);
+        let rows = (start..).zip(values.chunks_exact(shape.dim)).zip(entries(places));
+        let listed = rows.filter(|(_, place)| place.is_listed());
+        for (((row, values), place), out) in listed.zip(out.chunks_exact_mut(layout.bytes())) {
+            let list = encoding.lists.position(place.list);
+            let place = Place { list, ..place };
+            let c = encoding.lists.centroid(list);
+            self.prepared.copy_from_slice(values);
+            residual(&mut self.prepared, shape.metric, encoding.trained, c, &mut self.residual);
+            layout.write(out, place, row, |prefix, record| self.encode(values, c, prefix, record));
+        }
+    }
+
+    /// Writes the prefix code and the record of a row whose residual is in place.
+    fn encode(
+        &mut self,
+        row: &[f32],
+        c: &[f32],
+        prefix: &mut [u8],
+        record: &mut [u8],
+    ) -> codec::Factors {
+        let shape = &self.encoding.shape;
         if shape.record == RecordKind::Split {
-            return self.encoder.encode(&self.residual, c, &mut self.prefix, out);
+            return self.encoder.encode(&self.residual, c, prefix, record);
         }
         match &mut self.scalar {
-            Some(scalar) => scalar.encode(&self.residual, c, out),
-            None => self.write_raw(row, shape, out),
+            Some(scalar) => scalar.encode(&self.residual, c, record),
+            None => self.write_raw(row, record),
         }
-        self.encode_prefix(c, shape)
+        sign_code(&self.residual, &mut self.signs);
+        prefix.copy_from_slice(&self.signs[..prefix.len()]);
+        let metric = shape.code_metric();
+        prefix_factors(&self.residual, c, shape.prefix_dims, metric, self.estimator)
     }
 
     /// Writes a raw record: the row in the record's type, and under cosine its norm. Every type a
     /// raw record may have converts to f32 and back without loss.
-    fn write_raw(&mut self, row: &[f32], shape: &Shape, out: &mut [u8]) {
+    fn write_raw(&mut self, row: &[f32], out: &mut [u8]) {
+        let shape = &self.encoding.shape;
         let (values, norm) = out.split_at_mut(shape.raw_bytes());
         self.raw.clear();
         let whole = shape.raw_dtype().encode(row, Rounding::Clamp, &mut self.raw);
@@ -200,14 +242,6 @@ impl RowScratch {
             let length = f64::from(Kernels::best().dot(row, row)).sqrt() as f32;
             norm.copy_from_slice(&length.to_le_bytes());
         }
-    }
-
-    /// The prefix code and factors of the residual alone, for records that share nothing with them.
-    fn encode_prefix(&mut self, c: &[f32], shape: &Shape) -> codec::Factors {
-        sign_code(&self.residual, &mut self.signs);
-        self.prefix.copy_from_slice(&self.signs[..shape.prefix_dims / 8]);
-        let metric = shape.code_metric();
-        prefix_factors(&self.residual, c, shape.prefix_dims, metric, self.estimator)
     }
 }
 
@@ -227,6 +261,6 @@ pub(crate) fn write_zeros(
 ) -> Result<(&'static str, FileEntry), BuildError> {
     ids.sort_unstable();
     let mut file = UnitWriter::create(&dir.join(ZEROS), Geometry::ids(), tag)?;
-    ids.iter().try_for_each(|id| file.push(&id.to_le_bytes()))?;
+    ids.iter().try_for_each(|id| file.push(&[&id.to_le_bytes()]))?;
     Ok((ZEROS, file.finish()?.0))
 }

@@ -1,20 +1,42 @@
-//! Building an index, in order: survey → train → assign → (scales) → encode → write → publish.
+//! Building an index, in order:
+//!
+//! ```text
+//! survey ─▶ train ─▶ assign ─▶ balance ─▶ (scales) ─▶ encode ─▶ merge ─▶ write ─▶ publish
+//!       ✓        ✓                    ✓          ✓ each run               checkpoints
+//! ```
+//! Every stage passes over the base front to back, within the memory that `memory.rs` divides.
+//! What is done is written down (`checkpoint.rs`), so that a stopped build goes on from there.
 
+mod memory;
+mod space;
+mod checkpoint;
+mod stream;
 mod survey;
 pub(crate) mod prepare;
 mod train;
 mod assign;
+mod balance;
+mod grouping;
+mod lists;
 mod scales;
 mod encode;
+mod runs;
+mod spill;
+mod merge;
 mod plan;
+mod clock;
+mod estimate;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
-use std::time::Instant;
 
 use dataset::Base;
-use serde::Serialize;
 
-pub use plan::BuildPlan;
+pub use clock::{BuildReport, StageReport};
+pub use estimate::{BuildSeconds, Estimate};
+pub use memory::default_build_memory;
+pub use plan::{BaseShape, BuildPlan};
 
 pub(crate) use encode::estimator;
 
@@ -26,32 +48,45 @@ use crate::store::manifest::{FORMAT, FileEntry, MANIFEST, Manifest};
 use crate::store::publish::Draft;
 use crate::store::writer::write_file;
 use crate::store::{BUILD, CENTROIDS, COARSE, LISTS, ROTATION, SCALES};
+use assign::{Assignment, Rows};
+use checkpoint::Checkpoint;
+use clock::Clock;
 use encode::Encoding;
+use lists::Lists;
+use memory::Memory;
+use merge::Merge;
 use survey::Survey;
 use train::Trained;
 
-/// Values of a block that one thread reads at a time (4 MiB of f32).
-const BLOCK_VALUES: usize = 1 << 20;
+/// Names of files of the scratch.
+const SURVEY: &str = "survey.bin";
+const TRAINED: &str = "trained.bin";
+const ASSIGNMENT: &str = "assignment.bin";
+const COUNTS: &str = "lists.bin";
 
-/// Rows of a block.
-fn block_rows(dim: usize) -> u64 {
-    (BLOCK_VALUES / dim).max(1) as u64
-}
+/// Reports progress, and ends the work when it is cancelled.
+pub(crate) struct Watch<'a>(&'a dyn Progress);
 
-/// What a build did.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct BuildReport {
-    /// Rows of the index.
-    pub n: u64,
-    /// Zero rows under cosine, kept outside the lists.
-    pub zero_rows: u64,
-    /// Rows left out as invalid.
-    pub skipped_rows: u64,
-    /// Seconds by stage, in order.
-    pub seconds: Vec<(&'static str, f64)>,
-    /// Seconds in all.
-    pub total_seconds: f64,
+impl Watch<'_> {
+    pub(crate) fn update(
+        &self,
+        stage: &'static str,
+        done: u64,
+        total: u64,
+    ) -> Result<(), BuildError> {
+        self.show(stage, done, total);
+        self.cancelled()
+    }
+
+    /// Only reports.
+    pub(crate) fn show(&self, stage: &'static str, done: u64, total: u64) {
+        self.0.update(stage, done, total);
+    }
+
+    /// An error when the work is to stop.
+    pub(crate) fn cancelled(&self) -> Result<(), BuildError> {
+        if self.0.cancelled() { Err(BuildError::Interrupted { resumable: false }) } else { Ok(()) }
+    }
 }
 
 /// Builds the index of `base` at `out`.
@@ -62,66 +97,210 @@ pub(crate) fn build(
     progress: &dyn Progress,
 ) -> Result<BuildReport, BuildError> {
     let plan = BuildPlan::new(base, o)?;
-    let draft = Draft::create(out, o.overwrite)?;
+    let memory = Memory::plan(base.dtype(), &plan, o, cap(o))?;
+    build_within(memory, plan, base, out, o, progress)
+}
+
+/// The same with the memory divided already.
+fn build_within(
+    memory: Memory,
+    plan: BuildPlan,
+    base: &Base,
+    out: &Path,
+    o: &BuildOptions,
+    progress: &dyn Progress,
+) -> Result<BuildReport, BuildError> {
+    let mut draft = Draft::create(out, o.overwrite, o.resume)?;
+    let checkpoint = if o.resume {
+        Checkpoint::resume(base, o, draft.scratch())?
+    } else {
+        Checkpoint::start(base, o, draft.scratch())?
+    };
+    draft.remove_on_drop();
+    draft.clear_files()?;
+    let room = space::needed(base.dtype(), &plan, &memory);
+    space::check(draft.path(), room, &checkpoint)?;
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(o.threads)
         .build()
         .map_err(|e| BuildError::Write(std::io::Error::other(e)))?;
-    let mut clock = Clock::start();
-
-    let survey = pool.install(|| Survey::of(base, o.metric, o.on_invalid, progress))?;
-    let plan = refit(plan, base, o, &survey)?;
-    clock.stage("check");
-    let trained = pool.install(|| train::train(base, &survey, &plan, u64::MAX, &pool, progress))?;
-    clock.stage("train");
-    let lists =
-        pool.install(|| assign::assign(base, &survey, &trained, o.metric, &pool, progress))?;
-    clock.stage("assign");
-
-    let shape = plan.shape(&base.dtype().to_string(), survey.stored(), survey.zeros().len());
-    let tag = tag(&trained, o);
-    let scales = if o.record.is_scalar() {
-        Some(pool.install(|| scales::train(base, &trained, &lists, &shape, o.seed))?)
-    } else {
-        None
-    };
-    let encoding = Encoding {
-        base,
-        trained: &trained,
-        lists: &lists,
-        shape,
-        scales: scales.as_ref(),
-        bound: o.bound,
-        ids: o.ids.as_deref(),
-        tag,
-    };
-    let mut files = pool.install(|| encoding.write(draft.path(), progress))?;
-    clock.stage("encode");
-    if !survey.zeros().is_empty() {
-        let id = |row: u64| o.ids.as_ref().map_or(row, |ids| ids[row as usize]);
-        let ids = survey.zeros().iter().map(id).collect();
-        files.push(encode::write_zeros(draft.path(), tag, ids)?);
+    let watch = Watch(progress);
+    let mut job =
+        Job { base, o, memory, draft, checkpoint, pool, watch, clock: Clock::start(o.resume) };
+    match job.run(plan) {
+        Ok((manifest, survey)) => job.publish(&manifest, &survey),
+        Err(error) => Err(job.failed(error, room)),
     }
-    if let Some(scales) = &scales {
-        files.push((SCALES, write_file(&draft.path().join(SCALES), &scales.to_bytes())?));
+}
+
+/// The memory a build may hold.
+fn cap(o: &BuildOptions) -> u64 {
+    o.build_memory.unwrap_or_else(default_build_memory)
+}
+
+/// A build under way.
+struct Job<'a> {
+    base: &'a Base,
+    o: &'a BuildOptions,
+    memory: Memory,
+    draft: Draft,
+    checkpoint: Checkpoint,
+    pool: rayon::ThreadPool,
+    watch: Watch<'a>,
+    clock: Clock,
+}
+
+impl Job<'_> {
+    /// Everything up to the manifest.
+    fn run(&mut self, plan: BuildPlan) -> Result<(Manifest, Survey), BuildError> {
+        let (base, o) = (self.base, self.o);
+        let survey = self.survey()?;
+        let plan = refit(plan, base, o, &survey)?;
+        let mut trained = self.train(&survey, &plan)?;
+        let counts = self.assign(&survey, &mut trained, &plan)?;
+        let lists = Lists::new(&trained.centroids, &counts, &trained.rotation, &plan, &self.pool)?;
+        trained.centroids = Vec::new();
+
+        let assignment = Assignment::open(&self.checkpoint.path(ASSIGNMENT), base.n())?;
+        let shape = plan.shape(&base.dtype().to_string(), survey.stored(), survey.zeros().len());
+        let tag = tag(&lists, o);
+        let scales = if o.record.is_scalar() {
+            let train = || scales::train(base, &trained, &lists, &assignment, &shape, o.seed);
+            Some(self.pool.install(train)?)
+        } else {
+            None
+        };
+        let encoding = Encoding {
+            base,
+            trained: &trained,
+            lists: &lists,
+            assignment: &assignment,
+            shape,
+            scales: scales.as_ref(),
+            bound: o.bound,
+            memory: &self.memory,
+            pool: &self.pool,
+        };
+        let runs = encoding.run(&mut self.checkpoint, &self.watch)?;
+        self.clock.stage("encode");
+        let dir = self.draft.path();
+        let merge = Merge { shape, tag, ids: o.ids.as_deref() };
+        let mut files = merge.write(runs, dir, &self.watch)?;
+        self.clock.stage("merge");
+        if !survey.zeros().is_empty() {
+            let id = |row: u64| o.ids.as_ref().map_or(row, |ids| ids[row as usize]);
+            let ids = survey.zeros().iter().map(id).collect();
+            files.push(encode::write_zeros(dir, tag, ids)?);
+        }
+        if let Some(scales) = &scales {
+            files.push((SCALES, write_file(&dir.join(SCALES), &scales.to_bytes())?));
+        }
+        files.extend(write_resident(dir, &trained, lists, &plan, o, &self.pool)?);
+        Ok((manifest(&plan, base, o, &survey, tag, files), survey))
     }
-    files.extend(write_resident(draft.path(), &lists.offsets, trained, &plan, o, &pool)?);
-    let manifest = manifest(&plan, base, o, &survey, tag, files);
-    clock.stage("write");
-    let report = BuildReport {
-        n: manifest.n,
-        zero_rows: survey.zeros().len(),
-        skipped_rows: survey.skipped(),
-        total_seconds: clock.total(),
-        seconds: clock.seconds,
-    };
-    write_file(
-        &draft.path().join(BUILD),
-        &serde_json::to_vec_pretty(&report).map_err(std::io::Error::from)?,
-    )?;
-    write_file(&draft.path().join(MANIFEST), &manifest.to_json()?)?;
-    draft.publish()?;
-    Ok(report)
+
+    fn survey(&mut self) -> Result<Survey, BuildError> {
+        if let Some(entry) = self.checkpoint.done.survey {
+            let bytes = self.checkpoint.read(SURVEY, entry)?;
+            return Survey::from_bytes(self.base.n(), &bytes)
+                .ok_or_else(|| checkpoint::damaged(&self.checkpoint.path(SURVEY)));
+        }
+        let (o, waves) = (self.o, self.memory.waves);
+        let survey = Survey::of(self.base, o.metric, o.on_invalid, waves, &self.pool, &self.watch)?;
+        self.checkpoint.done.survey = Some(self.checkpoint.write(SURVEY, &survey.to_bytes())?);
+        self.checkpoint.save()?;
+        self.clock.stage("check");
+        Ok(survey)
+    }
+
+    fn train(&mut self, survey: &Survey, plan: &BuildPlan) -> Result<Trained, BuildError> {
+        if let Some(entry) = self.checkpoint.done.trained {
+            let bytes = self.checkpoint.read(TRAINED, entry)?;
+            return Trained::from_bytes(plan, &bytes)
+                .ok_or_else(|| checkpoint::damaged(&self.checkpoint.path(TRAINED)));
+        }
+        let trained = train::train(
+            self.base,
+            survey,
+            plan,
+            self.memory.train_bytes,
+            &self.pool,
+            &self.watch,
+        )?;
+        self.checkpoint.done.trained = Some(self.checkpoint.write(TRAINED, &trained.to_bytes())?);
+        self.checkpoint.save()?;
+        self.clock.stage("train");
+        Ok(trained)
+    }
+
+    /// Places every row; returns the rows of each list. Centroids of lists that were split move.
+    fn assign(
+        &mut self,
+        survey: &Survey,
+        trained: &mut Trained,
+        plan: &BuildPlan,
+    ) -> Result<Vec<u64>, BuildError> {
+        let path = self.checkpoint.path(ASSIGNMENT);
+        if let Some((assignment, lists)) = self.checkpoint.done.assigned {
+            checkpoint::check_length(&path, assignment)?;
+            if Assignment::open(&path, self.base.n())?.seal()? != assignment {
+                return Err(checkpoint::damaged(&path));
+            }
+            let bytes = self.checkpoint.read(COUNTS, lists)?;
+            let damaged = || checkpoint::damaged(&self.checkpoint.path(COUNTS));
+            let (counts, centroids) = lists::counts_from_bytes(plan, &bytes).ok_or_else(damaged)?;
+            trained.centroids = centroids;
+            return Ok(counts);
+        }
+        checkpoint::remove_if_there(&path)?;
+        let waves = self.memory.waves;
+        let metric = self.o.metric;
+        let rows = Rows { base: self.base, survey, metric, mean: &trained.mean, waves };
+        let assigned = assign::assign(rows, &trained.centroids, &path, &self.pool, &self.watch)?;
+        self.clock.stage("assign");
+        let assignment = Assignment::open(&path, self.base.n())?;
+        let balanced = balance::balance(
+            rows,
+            &mut trained.centroids,
+            &assignment,
+            self.o.seed,
+            &self.pool,
+            &self.watch,
+        )?;
+        let entry = if balanced.moved { assignment.seal()? } else { assigned };
+        let bytes = lists::counts_to_bytes(&balanced.counts, &trained.centroids);
+        self.checkpoint.done.assigned = Some((entry, self.checkpoint.write(COUNTS, &bytes)?));
+        self.checkpoint.save()?;
+        self.clock.stage("balance");
+        Ok(balanced.counts)
+    }
+
+    fn publish(mut self, manifest: &Manifest, survey: &Survey) -> Result<BuildReport, BuildError> {
+        self.clock.stage("write");
+        let report = self.clock.report(manifest.n, survey, self.memory.peak);
+        let text = serde_json::to_vec_pretty(&report).map_err(std::io::Error::from)?;
+        write_file(&self.draft.path().join(BUILD), &text)?;
+        write_file(&self.draft.path().join(MANIFEST), &manifest.to_json()?)?;
+        self.draft.publish()?;
+        Ok(report)
+    }
+
+    /// What a failure means: cancelled work stays for `--resume`, everything else is removed.
+    fn failed(self, error: BuildError, room: space::Room) -> BuildError {
+        let cancelled = self.watch.0.cancelled();
+        match error {
+            BuildError::Interrupted { .. } | BuildError::Cluster(_) | BuildError::Dataset(_)
+                if cancelled =>
+            {
+                let resumable = self.checkpoint.done.trained.is_some();
+                if resumable {
+                    self.draft.keep();
+                }
+                BuildError::Interrupted { resumable }
+            }
+            error => space::explain(error, self.draft.path(), room),
+        }
+    }
 }
 
 /// Fits the plan to the rows that are left: an automatic nlist shrinks, an explicit one that no
@@ -157,23 +336,23 @@ fn refit(
 /// Writes what an open index holds in RAM besides its codes.
 fn write_resident(
     dir: &Path,
-    offsets: &[u64],
-    trained: Trained,
+    trained: &Trained,
+    lists: Lists,
     plan: &BuildPlan,
     o: &BuildOptions,
     pool: &rayon::ThreadPool,
 ) -> Result<Vec<(&'static str, FileEntry)>, BuildError> {
     let little_endian = |v: &[f32]| v.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
-    let offsets: Vec<u8> = offsets.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let offsets: Vec<u8> = lists.offsets.iter().flat_map(|v| v.to_le_bytes()).collect();
     let mut rotation = little_endian(&trained.mean);
     rotation.extend(trained.rotation.to_bytes());
     let mut files = vec![
         (LISTS, write_file(&dir.join(LISTS), &offsets)?),
-        (CENTROIDS, write_file(&dir.join(CENTROIDS), &little_endian(&trained.rotated))?),
+        (CENTROIDS, write_file(&dir.join(CENTROIDS), &little_endian(&lists.rotated))?),
         (ROTATION, write_file(&dir.join(ROTATION), &rotation)?),
     ];
     let centroids = Centroids {
-        rows: &trained.rotated,
+        rows: &lists.rotated,
         dim: plan.padded_dim,
         metric: if o.metric == crate::Metric::Ip { codec::Metric::Ip } else { codec::Metric::L2 },
     };
@@ -181,8 +360,8 @@ fn write_resident(
         let coarse = Coarse::build(
             plan.coarse,
             centroids,
-            trained.groups,
-            trained.group_centroids,
+            lists.groups,
+            lists.group_centroids,
             o.seed,
             pool,
         )?;
@@ -228,32 +407,8 @@ fn manifest(
 
 /// A number that pages of this build carry in their checksums: it depends on the centroids, and so
 /// on the data, the parameters and the seed.
-fn tag(trained: &Trained, o: &BuildOptions) -> u32 {
-    let crc = trained.rotated.iter().fold(0, |c, v| crc32c::crc32c_append(c, &v.to_le_bytes()));
+fn tag(lists: &Lists, o: &BuildOptions) -> u32 {
+    let crc = lists.rotated.iter().fold(0, |c, v| crc32c::crc32c_append(c, &v.to_le_bytes()));
     let options = format!("{:?} {} {:?} {:?} {}", o.record, o.bits, o.metric, o.bound, o.seed);
     crc32c::crc32c_append(crc, options.as_bytes())
-}
-
-/// Seconds by stage.
-struct Clock {
-    start: Instant,
-    last: Instant,
-    seconds: Vec<(&'static str, f64)>,
-}
-
-impl Clock {
-    fn start() -> Self {
-        let now = Instant::now();
-        Self { start: now, last: now, seconds: Vec::new() }
-    }
-
-    fn stage(&mut self, name: &'static str) {
-        let now = Instant::now();
-        self.seconds.push((name, (now - self.last).as_secs_f64()));
-        self.last = now;
-    }
-
-    fn total(&self) -> f64 {
-        self.start.elapsed().as_secs_f64()
-    }
 }

@@ -1,6 +1,6 @@
 //! What a build will make, known from the headers of its base: sizes to the byte, before the start.
 
-use dataset::Base;
+use dataset::{Base, Dtype};
 use serde::Serialize;
 
 use crate::coarse;
@@ -10,6 +10,9 @@ use crate::store::shape::{Shape, raw_type};
 
 /// Rows per list of the default nlist (paper §5.1).
 const ROWS_PER_LIST: u64 = 1024;
+
+/// Room for manifest.json and build.json.
+const TEXT_BYTES: u64 = 16 << 10;
 
 /// The choices of a build and what follows from them. Rows that turn out invalid or zero make the
 /// index smaller than planned, never larger.
@@ -45,6 +48,8 @@ pub struct BuildPlan {
     pub resident_bytes: u64,
     /// Bytes on SSD that searches read from.
     pub ssd_bytes: u64,
+    /// Bytes of the whole index on disk.
+    pub disk_bytes: u64,
     /// Bytes of a record, its id included when it has room.
     pub record_bytes: usize,
     /// Records in a page (1 when a record takes several pages).
@@ -53,22 +58,51 @@ pub struct BuildPlan {
     pub pages_per_record: usize,
 }
 
+/// The size and type of a base, which is all that a plan depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BaseShape {
+    /// Rows.
+    pub n: u64,
+    /// Values in a row.
+    pub dim: usize,
+    /// Their type.
+    pub dtype: Dtype,
+}
+
+impl From<&Base> for BaseShape {
+    fn from(base: &Base) -> Self {
+        Self { n: base.n(), dim: base.dim(), dtype: base.dtype() }
+    }
+}
+
 impl BuildPlan {
     /// Plans a build of `base`.
     ///
     /// # Errors
     /// When an option cannot work with this base, or the memory budget is too small.
     pub fn new(base: &Base, o: &BuildOptions) -> Result<Self, BuildError> {
+        if base.n() == 0 {
+            let file = base.paths().first().map(|p| p.display().to_string()).unwrap_or_default();
+            return Err(BuildError::Empty(format!("{file} holds none")));
+        }
+        Self::of(base.into(), o)
+    }
+
+    /// Plans a build of a base that need not exist.
+    ///
+    /// # Errors
+    /// As [`BuildPlan::new`].
+    pub fn of(base: BaseShape, o: &BuildOptions) -> Result<Self, BuildError> {
         check_options(base, o)?;
         let nlist = match o.nlist {
             Some(nlist) => nlist,
-            None => (base.n() / ROWS_PER_LIST).clamp(1, u64::from(u32::MAX)) as usize,
+            None => (base.n / ROWS_PER_LIST).clamp(1, u64::from(u32::MAX)) as usize,
         };
         let coarse = coarse::resolve(o.coarse, nlist);
         let mut plan = Self {
-            n: base.n(),
-            dim: base.dim(),
-            padded_dim: base.dim().next_multiple_of(64),
+            n: base.n,
+            dim: base.dim,
+            padded_dim: base.dim.next_multiple_of(64),
             prefix_dims: 0,
             metric: o.metric,
             record: o.record,
@@ -80,11 +114,12 @@ impl BuildPlan {
             seed: o.seed,
             resident_bytes: 0,
             ssd_bytes: 0,
+            disk_bytes: 0,
             record_bytes: 0,
             records_per_page: 0,
             pages_per_record: 0,
         };
-        let dtype = base.dtype().to_string();
+        let dtype = base.dtype.to_string();
         plan.set_prefix(choose_prefix(&plan, o.prefix, &dtype)?, &dtype);
         Ok(plan)
     }
@@ -118,6 +153,7 @@ impl BuildPlan {
         let geometry = shape.geometry();
         self.resident_bytes = resident_bytes(self, &shape);
         self.ssd_bytes = shape.ssd_bytes();
+        self.disk_bytes = self.resident_bytes + self.ssd_bytes + TEXT_BYTES;
         self.record_bytes = geometry.record_bytes;
         self.records_per_page = geometry.per_unit;
         self.pages_per_record = geometry.unit_pages;
@@ -170,11 +206,13 @@ fn choose_prefix(plan: &BuildPlan, prefix: Prefix, dtype: &str) -> Result<usize,
     }
 }
 
-fn check_options(base: &Base, o: &BuildOptions) -> Result<(), BuildError> {
+fn check_options(base: BaseShape, o: &BuildOptions) -> Result<(), BuildError> {
     let wrong = |option, problem: String| Err(BuildError::Option { option, problem });
-    let paths = || base.paths().first().map(|p| p.display().to_string()).unwrap_or_default();
-    if base.n() == 0 {
-        return Err(BuildError::Empty(format!("{} holds none", paths())));
+    if base.n == 0 {
+        return Err(BuildError::Empty("the base holds none".into()));
+    }
+    if base.dim == 0 || base.dim > crate::MAX_DIM {
+        return wrong("--dim", format!("{} is not in 1..={}", base.dim, crate::MAX_DIM));
     }
     if !(2..=9).contains(&o.bits) {
         return wrong("--bits", format!("{} is not in 2..=9", o.bits));
@@ -183,27 +221,24 @@ fn check_options(base: &Base, o: &BuildOptions) -> Result<(), BuildError> {
         return wrong("--threads", "at least 1 is needed".into());
     }
     if let Some(nlist) = o.nlist {
-        let most = base.n().min(u64::from(u32::MAX));
+        let most = base.n.min(u64::from(u32::MAX));
         if nlist == 0 || nlist as u64 > most {
-            return wrong(
-                "--nlist",
-                format!("{nlist} lists for {} rows: use 1..={most}", base.n()),
-            );
+            return wrong("--nlist", format!("{nlist} lists for {} rows: use 1..={most}", base.n));
         }
     }
-    if raw_type(o.record, &base.dtype().to_string()).is_none() {
+    if raw_type(o.record, &base.dtype.to_string()).is_none() {
         return wrong(
             "--record",
             format!(
                 "u8 records keep 8-bit input as it is, but the base is {}; use --record f32 (exact) \
                  or --record split (compact)",
-                base.dtype()
+                base.dtype
             ),
         );
     }
     match &o.ids {
-        Some(ids) if ids.len() as u64 != base.n() => {
-            wrong("--ids", format!("{} ids for {} rows: one a row is needed", ids.len(), base.n()))
+        Some(ids) if ids.len() as u64 != base.n => {
+            wrong("--ids", format!("{} ids for {} rows: one a row is needed", ids.len(), base.n))
         }
         _ => Ok(()),
     }

@@ -9,9 +9,10 @@ use simd::Kernels;
 
 use crate::config::{Metric, OnInvalid};
 use crate::error::BuildError;
-use crate::progress::Progress;
 
-use super::BLOCK_VALUES;
+use super::Watch;
+use super::memory::Waves;
+use super::stream::each_wave;
 
 /// What the pass found.
 #[derive(Debug, Default)]
@@ -30,7 +31,9 @@ impl Survey {
         base: &Base,
         metric: Metric,
         on_invalid: OnInvalid,
-        progress: &dyn Progress,
+        waves: Waves,
+        pool: &rayon::ThreadPool,
+        watch: &Watch<'_>,
     ) -> Result<Self, BuildError> {
         let integer = matches!(base.dtype(), Dtype::U8 | Dtype::I8);
         if integer && metric != Metric::Cosine {
@@ -38,20 +41,22 @@ impl Survey {
         }
         let mut check = RowCheck::default();
         let mut zeros = RowSet::default();
-        let block = super::block_rows(base.dim());
-        let starts: Vec<u64> = (0..base.n()).step_by(block as usize).collect();
-        for wave in starts.chunks(rayon::current_num_threads() * 4) {
-            progress.update("check", wave[0], base.n());
-            let found: Vec<(RowCheck, RowSet)> = wave
-                .par_iter()
-                .map(|&start| check_block(base, metric, start, block))
-                .collect::<Result<_, BuildError>>()?;
+        let (dim, block) = (base.dim(), waves.block_rows);
+        each_wave(base, 0..base.n(), waves.rows(), |start, values| {
+            watch.update("check", start, base.n())?;
+            let found: Vec<(RowCheck, RowSet)> = pool.install(|| {
+                let blocks = values.par_chunks(block * dim).enumerate();
+                blocks
+                    .map(|(i, values)| check_block(values, dim, metric, start + (i * block) as u64))
+                    .collect()
+            });
             for (c, z) in &found {
                 check.merge(c);
                 zeros.extend(z.iter());
             }
-        }
-        progress.update("check", base.n(), base.n());
+            Ok(())
+        })?;
+        watch.update("check", base.n(), base.n())?;
         if let (OnInvalid::Error, Some(first)) = (on_invalid, check.first()) {
             let (file, row) = base.locate(first.row);
             return Err(BuildError::InvalidRows {
@@ -87,21 +92,28 @@ impl Survey {
     pub(crate) fn zeros(&self) -> &RowSet {
         &self.zeros
     }
+
+    /// For the checkpoint: the length of the first set, then both.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let (invalid, zeros) = (self.invalid.to_bytes(), self.zeros.to_bytes());
+        let mut bytes = (invalid.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(invalid);
+        bytes.extend(zeros);
+        bytes
+    }
+
+    /// What [`to_bytes`](Self::to_bytes) gave, of a base of `n` rows; `None` when it is damaged.
+    pub(crate) fn from_bytes(n: u64, bytes: &[u8]) -> Option<Self> {
+        let (length, sets) = bytes.split_first_chunk::<8>()?;
+        let (invalid, zeros) = sets.split_at_checked(u64::from_le_bytes(*length) as usize)?;
+        let invalid = RowSet::from_bytes(invalid).ok()?;
+        Some(Self { n, invalid, zeros: RowSet::from_bytes(zeros).ok()? })
+    }
 }
 
-fn check_block(
-    base: &Base,
-    metric: Metric,
-    start: u64,
-    block: u64,
-) -> Result<(RowCheck, RowSet), BuildError> {
-    let dim = base.dim();
-    let rows = block.min(base.n() - start) as usize;
-    let mut values = vec![0f32; rows * dim];
-    debug_assert!(values.len() <= BLOCK_VALUES.max(dim));
-    base.read_f32(start, &mut values)?;
+fn check_block(values: &[f32], dim: usize, metric: Metric, start: u64) -> (RowCheck, RowSet) {
     let mut check = RowCheck::default();
-    check_rows(&values, dim, start, &mut check);
+    check_rows(values, dim, start, &mut check);
     let mut zeros = RowSet::default();
     if metric == Metric::Cosine && check.zero_rows() > 0 {
         let kernels = Kernels::best();
@@ -111,5 +123,5 @@ fn check_block(
             }
         }
     }
-    Ok((check, zeros))
+    (check, zeros)
 }

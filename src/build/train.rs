@@ -1,6 +1,5 @@
 //! The mean, the rotation and the centroids, from a sample of the rows.
 
-mod grouping;
 mod sample;
 #[cfg(test)]
 mod tests;
@@ -8,52 +7,41 @@ mod tests;
 use cluster::{KmeansOptions, RowSlice, RowSource, Rows, kmeans, kmeans_bytes};
 use codec::Rotation;
 use dataset::Base;
-use rayon::prelude::*;
 
-pub(crate) use self::grouping::{Grouping, group};
 use self::sample::Sample;
 pub(crate) use self::sample::sample_rows_count;
+use super::Watch;
+use super::plan::BuildPlan;
 use super::survey::Survey;
 use crate::error::BuildError;
-use crate::progress::Progress;
+
+/// Steps of the progress.
+const STEPS: u64 = 1000;
 
 /// What reading takes on a thread: a block, and a span of the file (see [`Base::gather_f32`]).
-const READING: u64 = 4 * super::BLOCK_VALUES as u64 + (2 << 20);
+const READING: u64 = 4 * sample::BLOCK_VALUES as u64 + (2 << 20);
 
-/// What training found; centroids are centred, and rotated ones besides.
+/// What training found.
 pub(crate) struct Trained {
     pub(crate) mean: Vec<f32>,
     pub(crate) rotation: Rotation,
-    /// nlist × dim, for the assignment.
+    /// nlist × dim, less the mean.
     pub(crate) centroids: Vec<f32>,
-    /// nlist × padded dim, as stored.
-    pub(crate) rotated: Vec<f32>,
-    /// Where each group of the coarse quantizer starts among the lists.
-    pub(crate) groups: Vec<u32>,
-    /// Rotated centroids of the groups.
-    pub(crate) group_centroids: Vec<f32>,
 }
 
 impl Trained {
-    /// For a base without a row that belongs in a list.
-    fn empty(dim: usize, seed: u64) -> Self {
-        Self {
-            mean: vec![0.0; dim],
-            rotation: Rotation::new(dim, seed),
-            centroids: Vec::new(),
-            rotated: Vec::new(),
-            groups: Vec::new(),
-            group_centroids: Vec::new(),
-        }
+    /// For the checkpoint: the mean, then the centroids.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        self.mean.iter().chain(&self.centroids).flat_map(|v| v.to_le_bytes()).collect()
     }
 
-    /// Orders the lists by their groups.
-    fn order_by(&mut self, grouping: Grouping) {
-        let (dim, padded) = (self.mean.len(), self.rotation.padded_dim());
-        grouping.permute(&mut self.centroids, dim);
-        grouping.permute(&mut self.rotated, padded);
-        self.groups = grouping.starts;
-        self.group_centroids = grouping.centroids;
+    /// What [`to_bytes`](Self::to_bytes) gave; `None` when it does not fit the plan.
+    pub(crate) fn from_bytes(plan: &BuildPlan, bytes: &[u8]) -> Option<Self> {
+        let mut values = bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b));
+        let mean: Vec<f32> = values.by_ref().take(plan.dim).collect();
+        let centroids: Vec<f32> = values.collect();
+        let fits = mean.len() == plan.dim && centroids.len() == plan.nlist * plan.dim;
+        fits.then(|| Self { mean, rotation: Rotation::new(plan.dim, plan.seed), centroids })
     }
 }
 
@@ -70,60 +58,40 @@ pub(crate) fn least_bytes(n: u64, dim: usize, nlist: usize, threads: usize) -> u
     threads as u64 * READING + drawing.max(8 * rows + kmeans)
 }
 
-/// Trains `nlist` centroids, and `groups` groups of them for the coarse quantizer, in `memory`
-/// bytes or [`least_bytes`], whichever is more. The memory decides how often the sample is read and
-/// does not show in the result.
+/// Trains the plan's number of centroids in `memory` bytes or [`least_bytes`], whichever is more.
+/// The memory decides how often the sample is read and does not show in the result.
 pub(crate) fn train(
     base: &Base,
     survey: &Survey,
-    plan: &super::plan::BuildPlan,
+    plan: &BuildPlan,
     memory: u64,
     pool: &rayon::ThreadPool,
-    progress: &dyn Progress,
+    watch: &Watch<'_>,
 ) -> Result<Trained, BuildError> {
     let (dim, nlist, seed) = (base.dim(), plan.nlist, plan.seed);
+    let rotation = Rotation::new(dim, seed);
     if nlist == 0 {
-        return Ok(Trained::empty(dim, seed));
+        return Ok(Trained { mean: vec![0.0; dim], rotation, centroids: Vec::new() });
     }
-    let mut sample = Sample::draw(base, survey, plan.metric, nlist, seed);
-    let mean = sample.centre()?;
+    watch.update("train", 0, STEPS)?;
+    let mut sample = Sample::draw(base, survey, plan.metric, nlist, seed, watch);
+    let mean = pool.install(|| sample.centre())?;
     let least = least_bytes(base.n(), dim, nlist, pool.current_num_threads());
     let spare = memory.saturating_sub(least);
-    let centroids = train_lists(sample, plan, spare, pool, progress)?;
-
-    let rotation = Rotation::new(dim, seed);
-    let padded = rotation.padded_dim();
-    let mut rotated = vec![0f32; nlist * padded];
-    rotated
-        .par_chunks_exact_mut(padded)
-        .zip(centroids.par_chunks_exact(dim))
-        .for_each(|(out, c)| rotation.apply(c, out));
-
-    let mut trained = Trained {
-        mean,
-        rotation,
-        centroids,
-        rotated,
-        groups: Vec::new(),
-        group_centroids: Vec::new(),
-    };
-    if plan.coarse_lists > 0 {
-        let grouping = group(&trained.rotated, padded, plan.coarse_lists, seed, pool)?;
-        trained.order_by(grouping);
-    }
-    Ok(trained)
+    let centroids = train_lists(sample, plan, spare, pool, watch)?;
+    Ok(Trained { mean, rotation, centroids })
 }
 
 /// The centroids. The sample is held in memory when it fits in `spare` bytes beside the rows of
 /// some coarse lists.
 fn train_lists(
     sample: Sample<'_>,
-    plan: &super::plan::BuildPlan,
+    plan: &BuildPlan,
     spare: u64,
     pool: &rayon::ThreadPool,
-    progress: &dyn Progress,
+    watch: &Watch<'_>,
 ) -> Result<Vec<f32>, BuildError> {
-    let report = |done: f64| progress.update("train", (done * 1000.0) as u64, 1000);
+    let report = |done: f64| watch.show("train", (done * STEPS as f64) as u64, STEPS);
     let mut options = KmeansOptions::default();
     options.seed = plan.seed;
     let bytes = 4 * sample.n() * sample.dim() as u64;
@@ -136,7 +104,42 @@ fn train_lists(
     if !held {
         return Ok(train(&sample)?);
     }
-    let values = sample.load()?;
+    let values = pool.install(|| sample.load())?;
     drop(sample);
-    Ok(train(&RowSlice::new(&values, plan.dim)?)?)
+    let rows = Held { values: RowSlice::new(&values, plan.dim)?, watch };
+    Ok(train(&rows)?)
+}
+
+/// The sample in memory. Once the work is cancelled it has to be read, and reading fails.
+struct Held<'a> {
+    values: RowSlice<'a>,
+    watch: &'a Watch<'a>,
+}
+
+type ReadError = Box<dyn std::error::Error + Send + Sync>;
+
+impl RowSource for Held<'_> {
+    fn n(&self) -> u64 {
+        self.values.n()
+    }
+
+    fn dim(&self) -> usize {
+        self.values.dim()
+    }
+
+    fn read_f32(&self, start: u64, out: &mut [f32]) -> Result<(), ReadError> {
+        self.watch.cancelled()?;
+        self.values.read_f32(start, out)
+    }
+}
+
+impl Rows for Held<'_> {
+    fn gather_f32(&self, rows: &[u32], out: &mut [f32]) -> Result<(), ReadError> {
+        self.watch.cancelled()?;
+        self.values.gather_f32(rows, out)
+    }
+
+    fn values(&self) -> Option<&[f32]> {
+        self.values.values().filter(|_| self.watch.cancelled().is_ok())
+    }
 }

@@ -12,6 +12,7 @@
 
 mod quickstart;
 mod generate;
+mod estimate;
 mod build;
 mod groundtruth;
 mod search;
@@ -22,6 +23,7 @@ mod verify;
 mod convert;
 
 mod options;
+mod choices;
 mod sweep;
 mod rows;
 mod vectors;
@@ -77,6 +79,7 @@ Exit codes: 0 success, 1 the work failed, 2 wrong usage";
 enum Command {
     Quickstart(quickstart::Args),
     Generate(generate::Args),
+    Estimate(estimate::Args),
     Build(build::Args),
     Groundtruth(groundtruth::Args),
     Search(search::Args),
@@ -92,6 +95,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Quickstart(args) => quickstart::run(&args, &console),
         Command::Generate(args) => generate::run(&args, &console),
+        Command::Estimate(args) => estimate::run(&args, &console),
         Command::Build(args) => build::run(&args, &console),
         Command::Groundtruth(args) => groundtruth::run(&args, &console),
         Command::Search(args) => search::run(&args, &console),

@@ -55,6 +55,7 @@ mod pool;
 mod mem;
 mod fault;
 mod probe;
+mod trim;
 
 pub use buffer::AlignedBuf;
 pub use error::{OpenError, OptionError, ReadError};
@@ -63,6 +64,7 @@ pub use file::PageFile;
 pub use options::{Backend, Direct, OpenOptions, most_slots};
 pub use probe::{ProbeResult, probe};
 pub use reader::{Completion, PageReader, Slot};
+pub use trim::return_freed_memory;
 
 /// Bytes in a page, and the alignment of every buffer and file offset.
 pub const PAGE: usize = 4096;

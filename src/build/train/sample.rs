@@ -10,9 +10,10 @@
 use std::error::Error;
 
 use cluster::{RowSource, Rows};
-use dataset::{Base, DatasetError, sample_rows};
+use dataset::{Base, sample_rows};
 use rayon::prelude::*;
 
+use crate::build::Watch;
 use crate::build::prepare::prepare;
 use crate::build::survey::Survey;
 use crate::config::Metric;
@@ -32,6 +33,9 @@ pub(crate) fn sample_rows_count(n: u64, dim: usize, nlist: usize) -> u64 {
     (nlist * ROWS_PER_LIST).min(most).min(n).min(u64::from(u32::MAX - 1))
 }
 
+/// Values of a block that one thread reads at a time, about (2 MiB of f32).
+pub(super) const BLOCK_VALUES: usize = 1 << 19;
+
 /// Rows of a base, prepared when they are read.
 pub(super) struct Sample<'a> {
     base: &'a Base,
@@ -40,6 +44,7 @@ pub(super) struct Sample<'a> {
     rows: Vec<u64>,
     /// What is subtracted from each row; empty as long as nothing is.
     mean: Vec<f32>,
+    watch: &'a Watch<'a>,
 }
 
 impl<'a> Sample<'a> {
@@ -50,6 +55,7 @@ impl<'a> Sample<'a> {
         metric: Metric,
         nlist: usize,
         seed: u64,
+        watch: &'a Watch<'a>,
     ) -> Self {
         let count = sample_rows_count(base.n(), base.dim(), nlist);
         let mut rows = sample_rows(base.n(), count, seed);
@@ -61,7 +67,7 @@ impl<'a> Sample<'a> {
             let drawn = listed.zip(0..).filter(|(_, rank)| ranks.next_if_eq(rank).is_some());
             rows = drawn.map(|(row, _)| row).collect();
         }
-        Self { base, metric, rows, mean: Vec::new() }
+        Self { base, metric, rows, mean: Vec::new(), watch }
     }
 
     /// Takes the mean of the rows off them from now on, and returns it: summed in f64, in the
@@ -91,7 +97,7 @@ impl<'a> Sample<'a> {
     }
 
     /// Reads rows with all threads.
-    fn read_together(&self, rows: &[u64], out: &mut [f32]) -> Result<(), DatasetError> {
+    fn read_together(&self, rows: &[u64], out: &mut [f32]) -> Result<(), BuildError> {
         out.par_chunks_mut(self.block() * self.base.dim())
             .zip(rows.par_chunks(self.block()))
             .try_for_each(|(out, rows)| self.read(rows, out))
@@ -99,10 +105,11 @@ impl<'a> Sample<'a> {
 
     /// Rows a thread reads at a time.
     fn block(&self) -> usize {
-        crate::build::block_rows(self.base.dim()) as usize
+        (BLOCK_VALUES / self.base.dim()).max(1)
     }
 
-    fn read(&self, rows: &[u64], out: &mut [f32]) -> Result<(), DatasetError> {
+    fn read(&self, rows: &[u64], out: &mut [f32]) -> Result<(), BuildError> {
+        self.watch.cancelled()?;
         match (rows.first(), rows.last()) {
             (Some(&first), Some(&last)) if last - first == rows.len() as u64 - 1 => {
                 self.base.read_f32(first, out)?;

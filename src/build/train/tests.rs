@@ -3,6 +3,8 @@
 use dataset::{Base, Dtype, VectorWriter};
 
 use super::{Trained, sample_rows_count, train};
+use crate::build::Watch;
+use crate::build::memory::Waves;
 use crate::build::plan::BuildPlan;
 use crate::build::survey::Survey;
 use crate::config::{BuildOptions, CoarseKind, Metric, OnInvalid};
@@ -27,9 +29,16 @@ fn base(dir: &std::path::Path, n: usize, dim: usize) -> Base {
 }
 
 fn bits(trained: &Trained) -> Vec<u32> {
-    let values = [&trained.mean, &trained.centroids, &trained.rotated, &trained.group_centroids];
-    let values = values.into_iter().flatten().map(|v| v.to_bits());
-    values.chain(trained.groups.iter().copied()).collect()
+    trained.mean.iter().chain(&trained.centroids).map(|v| v.to_bits()).collect()
+}
+
+fn survey(base: &Base, metric: Metric, pool: &rayon::ThreadPool) -> Survey {
+    let waves = Waves { block_rows: 512, blocks: 3 };
+    Survey::of(base, metric, OnInvalid::Error, waves, pool, &Watch(&Silent)).unwrap()
+}
+
+fn pool(threads: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
 }
 
 #[test]
@@ -44,12 +53,10 @@ fn the_memory_for_training_does_not_show_in_what_is_trained() {
             ..BuildOptions::default()
         };
         let plan = BuildPlan::new(&base, &o).unwrap();
-        let survey = Survey::of(&base, metric, OnInvalid::Error, &Silent).unwrap();
+        let survey = survey(&base, metric, &pool(2));
         let with = |memory, threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let trained =
-                pool.install(|| train(&base, &survey, &plan, memory, &pool, &Silent)).unwrap();
-            bits(&trained)
+            let (pool, watch) = (pool(threads), Watch(&Silent));
+            bits(&train(&base, &survey, &plan, memory, &pool, &watch).unwrap())
         };
         let held = with(u64::MAX, 2);
         for (memory, threads) in [(0, 1), (0, 3), (30 << 20, 2)] {
@@ -71,9 +78,9 @@ fn rows_are_drawn_from_those_that_belong_in_lists_when_most_do_not() {
     let base = Base::open(&[path]).unwrap();
     let o = BuildOptions { metric: Metric::Cosine, nlist: Some(20), ..BuildOptions::default() };
     let plan = BuildPlan::new(&base, &o).unwrap();
-    let survey = Survey::of(&base, Metric::Cosine, OnInvalid::Error, &Silent).unwrap();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let trained = train(&base, &survey, &plan, 0, &pool, &Silent).unwrap();
+    let pool = pool(1);
+    let survey = survey(&base, Metric::Cosine, &pool);
+    let trained = train(&base, &survey, &plan, 0, &pool, &Watch(&Silent)).unwrap();
     assert_eq!(trained.centroids.len(), 20 * 2);
 }
 

@@ -219,7 +219,7 @@ impl<'a> Lab<'a> {
             index,
             info,
             data: Rc::clone(data),
-            seconds: report.seconds,
+            seconds: report.stages.into_iter().map(|s| (s.stage, s.seconds)).collect(),
             total_seconds: report.total_seconds,
         })
     }
@@ -357,8 +357,14 @@ impl<'a> Lab<'a> {
 /// What a build writes beside the index.
 #[derive(serde::Deserialize)]
 struct Report {
-    seconds: Vec<(String, f64)>,
+    stages: Vec<Stage>,
     total_seconds: f64,
+}
+
+#[derive(serde::Deserialize)]
+struct Stage {
+    stage: String,
+    seconds: f64,
 }
 
 fn key(subject: &Subject, search: &Search) -> String {

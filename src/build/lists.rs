@@ -1,0 +1,87 @@
+//! The lists in the order of the index: those of one group of the coarse quantizer lie together.
+
+use codec::Rotation;
+use rayon::prelude::*;
+
+use super::grouping::group;
+use super::plan::BuildPlan;
+use crate::error::BuildError;
+
+/// Every list: where its rows are, and its centroid.
+pub(crate) struct Lists {
+    /// Where each list starts among the rows of the index; one more entry for the end.
+    pub(crate) offsets: Vec<u64>,
+    /// Rotated centroids.
+    pub(crate) rotated: Vec<f32>,
+    padded: usize,
+    /// Where each list of the assignment went.
+    positions: Vec<u32>,
+    /// Where each group of the coarse quantizer starts among the lists.
+    pub(crate) groups: Vec<u32>,
+    /// Rotated centroids of the groups.
+    pub(crate) group_centroids: Vec<f32>,
+}
+
+impl Lists {
+    /// Rotates `centroids`, and orders the lists by group where there are groups.
+    pub(crate) fn new(
+        centroids: &[f32],
+        counts: &[u64],
+        rotation: &Rotation,
+        plan: &BuildPlan,
+        pool: &rayon::ThreadPool,
+    ) -> Result<Self, BuildError> {
+        let padded = plan.padded_dim;
+        let mut rotated = vec![0f32; counts.len() * padded];
+        pool.install(|| {
+            rotated
+                .par_chunks_exact_mut(padded)
+                .zip(centroids.par_chunks_exact(plan.dim))
+                .for_each(|(out, c)| rotation.apply(c, out));
+        });
+        let mut order: Vec<u32> = (0..counts.len() as u32).collect();
+        let (mut groups, mut group_centroids) = (Vec::new(), Vec::new());
+        if plan.coarse_lists > 0 && !counts.is_empty() {
+            let grouping = group(&rotated, padded, plan.coarse_lists, plan.seed, pool)?;
+            grouping.permute(&mut rotated, padded);
+            (order, groups, group_centroids) =
+                (grouping.order, grouping.starts, grouping.centroids);
+        }
+        let mut offsets = Vec::with_capacity(counts.len() + 1);
+        offsets.push(0);
+        let mut positions = vec![0; counts.len()];
+        let mut end = 0;
+        for (position, &list) in (0..).zip(&order) {
+            positions[list as usize] = position;
+            end += counts[list as usize];
+            offsets.push(end);
+        }
+        Ok(Self { offsets, rotated, padded, positions, groups, group_centroids })
+    }
+
+    /// The position of a list of the assignment.
+    pub(crate) fn position(&self, list: u32) -> u32 {
+        self.positions[list as usize]
+    }
+
+    /// The rotated centroid of the list at a position.
+    pub(crate) fn centroid(&self, position: u32) -> &[f32] {
+        &self.rotated[position as usize * self.padded..][..self.padded]
+    }
+}
+
+/// For the checkpoint: the rows of each list, then the centroids.
+pub(crate) fn counts_to_bytes(counts: &[u64], centroids: &[f32]) -> Vec<u8> {
+    let mut bytes: Vec<u8> = counts.iter().flat_map(|count| count.to_le_bytes()).collect();
+    bytes.extend(centroids.iter().flat_map(|v| v.to_le_bytes()));
+    bytes
+}
+
+/// What [`counts_to_bytes`] gave; `None` when it does not fit the plan.
+pub(crate) fn counts_from_bytes(plan: &BuildPlan, bytes: &[u8]) -> Option<(Vec<u64>, Vec<f32>)> {
+    let (counts, centroids) = bytes.split_at_checked(plan.nlist * 8)?;
+    let counts = counts.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
+    let centroids: Vec<f32> =
+        centroids.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect();
+    (centroids.len() == plan.nlist * plan.dim).then_some((counts, centroids))
+}

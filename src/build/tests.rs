@@ -1,0 +1,310 @@
+//! Builds that are cut into many runs, stopped, resumed, and given data that no clustering likes.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use dataset::{Base, Dtype, VectorWriter};
+
+use super::memory::{Memory, Waves};
+use super::plan::BuildPlan;
+use super::{balance, build_within};
+use crate::config::{BuildOptions, CoarseKind, Metric, RecordKind, SearchOptions};
+use crate::error::BuildError;
+use crate::progress::{Progress, Silent};
+use crate::{Index, OpenOptions};
+
+/// Memory so small that there are many waves and many runs.
+fn little() -> Memory {
+    Memory {
+        waves: Waves { block_rows: 200, blocks: 2 },
+        train_bytes: 0,
+        run_rows: 1100,
+        merge_bytes: 4096,
+        peak: 0,
+    }
+}
+
+/// Room for everything.
+fn much() -> Memory {
+    Memory {
+        waves: Waves { block_rows: 512, blocks: 8 },
+        train_bytes: u64::MAX,
+        run_rows: u64::MAX / 2,
+        merge_bytes: 1 << 20,
+        peak: 0,
+    }
+}
+
+struct Folder {
+    dir: tempfile::TempDir,
+}
+
+impl Folder {
+    fn of(n: usize, dim: usize, value: impl Fn(usize, usize) -> f32) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut out = VectorWriter::create(&dir.path().join("base.fbin"), dim, Dtype::F32).unwrap();
+        for row in 0..n {
+            let values: Vec<f32> = (0..dim).map(|d| value(row, d)).collect();
+            out.write_f32(&values).unwrap();
+        }
+        out.finish().unwrap();
+        Self { dir }
+    }
+
+    /// Rows that differ, around 13 centres.
+    fn mixed(n: usize, dim: usize) -> Self {
+        Self::of(n, dim, |row, d| {
+            let noise = (row * 2_654_435_761 + d * 40_503) % 1009;
+            ((row * 31 + d) % 13) as f32 + noise as f32 / 500.0
+        })
+    }
+
+    fn base(&self) -> Base {
+        Base::open(&[self.path("base.fbin")]).unwrap()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn build(
+        &self,
+        name: &str,
+        memory: Memory,
+        o: &BuildOptions,
+        progress: &dyn Progress,
+    ) -> Result<(), BuildError> {
+        let base = self.base();
+        let plan = BuildPlan::new(&base, o).unwrap();
+        build_within(memory, plan, &base, &self.path(name), o, progress).map(|_| ())
+    }
+
+    fn index(&self, name: &str) -> Index {
+        Index::open(&self.path(name), &OpenOptions::default()).unwrap()
+    }
+
+    /// Everything in the folder that is not the base or an index asked for.
+    fn others(&self, known: &[&str]) -> Vec<String> {
+        let names = std::fs::read_dir(self.dir.path()).unwrap();
+        names
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != "base.fbin" && !known.contains(&name.as_str()))
+            .collect()
+    }
+}
+
+fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap())
+        .map(|e| (e.file_name().into_string().unwrap(), std::fs::read(e.path()).unwrap()))
+        .filter(|(name, _)| name != "build.json")
+        .collect()
+}
+
+/// Every kind of record and metric, an id beside and inside the record.
+fn options() -> Vec<BuildOptions> {
+    let of = |record, metric, coarse| BuildOptions {
+        record,
+        metric,
+        coarse,
+        nlist: Some(40),
+        threads: 2,
+        ..BuildOptions::default()
+    };
+    vec![
+        of(RecordKind::Split, Metric::L2, CoarseKind::Flat),
+        of(RecordKind::Split, Metric::Ip, CoarseKind::Irq),
+        of(RecordKind::F32, Metric::Cosine, CoarseKind::Hnsw),
+        of(RecordKind::Sq8, Metric::L2, CoarseKind::Flat),
+    ]
+}
+
+#[test]
+fn memory_and_threads_do_not_show_in_the_index() {
+    let f = Folder::mixed(6000, 32);
+    for (i, o) in options().into_iter().enumerate() {
+        let ids = (i == 0).then(|| (0..6000).map(|row| 1 << 40 | (6000 - row)).collect());
+        let o = BuildOptions { ids, ..o };
+        f.build(&format!("much{i}"), much(), &o, &Silent).unwrap();
+        let o = BuildOptions { threads: 3, ..o };
+        f.build(&format!("little{i}"), little(), &o, &Silent).unwrap();
+        let (much, little) =
+            (files(&f.path(&format!("much{i}"))), files(&f.path(&format!("little{i}"))));
+        assert!(much.len() >= 6);
+        assert!(much == little, "{o:?}");
+    }
+}
+
+/// Cancels when a stage has come so far.
+struct StopAt {
+    stage: &'static str,
+    done: u64,
+    stopped: Mutex<bool>,
+}
+
+impl StopAt {
+    fn new(stage: &'static str, done: u64) -> Self {
+        Self { stage, done, stopped: Mutex::new(false) }
+    }
+}
+
+impl Progress for StopAt {
+    fn update(&self, stage: &'static str, done: u64, _total: u64) {
+        if stage == self.stage && done >= self.done {
+            *self.stopped.lock().unwrap() = true;
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        *self.stopped.lock().unwrap()
+    }
+}
+
+#[test]
+fn a_build_stopped_anywhere_goes_on_and_gives_the_same_bytes() {
+    let f = Folder::mixed(6000, 32);
+    for (i, o) in options().into_iter().enumerate() {
+        f.build("whole", much(), &BuildOptions { overwrite: true, ..o.clone() }, &Silent).unwrap();
+        let whole = files(&f.path("whole"));
+        let out = format!("stopped{i}");
+        let mut go_on = o.clone();
+        // The checkpoint behind which it stops, and whether there is one yet.
+        let stops = [
+            ("assign", 0, true),
+            ("assign", 3000, true),
+            ("encode", 0, true),
+            ("encode", 4000, true),
+            ("merge", 2000, true),
+        ];
+        for (stage, done, resumable) in stops {
+            let error = f.build(&out, little(), &go_on, &StopAt::new(stage, done)).unwrap_err();
+            match error {
+                BuildError::Interrupted { resumable: found } => assert_eq!(found, resumable),
+                other => panic!("{stage} {done}: {other}"),
+            }
+            assert!(!f.path(&out).exists(), "no index before its time");
+            assert!(crate::unfinished_build(&f.path(&out)));
+            go_on = BuildOptions { resume: true, threads: 1 + done as usize % 3, ..o.clone() };
+        }
+        let mut memory = little();
+        (memory.run_rows, memory.waves.blocks) = (1500, 3);
+        f.build(&out, memory, &go_on, &Silent).unwrap();
+        assert!(files(&f.path(&out)) == whole, "{o:?}");
+        assert!(!crate::unfinished_build(&f.path(&out)));
+    }
+    let known = ["whole", "stopped0", "stopped1", "stopped2", "stopped3"];
+    assert_eq!(f.others(&known), Vec::<String>::new());
+}
+
+#[test]
+fn stopped_before_anything_is_worth_keeping_nothing_is_kept() {
+    let f = Folder::mixed(3000, 16);
+    let o = BuildOptions { nlist: Some(20), ..BuildOptions::default() };
+    for stage in ["check", "train"] {
+        let error = f.build("index", little(), &o, &StopAt::new(stage, 0)).unwrap_err();
+        assert!(matches!(error, BuildError::Interrupted { resumable: false }), "{stage}: {error}");
+        assert_eq!(f.others(&[]), Vec::<String>::new());
+    }
+    let error = f.build("index", little(), &BuildOptions { resume: true, ..o }, &Silent);
+    assert!(matches!(error, Err(BuildError::NothingToResume(_))));
+    assert_eq!(f.others(&[]), Vec::<String>::new());
+}
+
+#[test]
+fn what_changed_since_is_named_and_the_work_stays() {
+    let f = Folder::mixed(3000, 16);
+    let o = BuildOptions { nlist: Some(20), ..BuildOptions::default() };
+    f.build("index", little(), &o, &StopAt::new("encode", 2000)).unwrap_err();
+    let resume = BuildOptions { resume: true, ..o.clone() };
+    let refused = |o: &BuildOptions, word: &str| {
+        let error = f.build("index", little(), o, &Silent).unwrap_err();
+        assert!(matches!(error, BuildError::Resume { .. }), "{error}");
+        assert!(error.to_string().contains(word), "{error}");
+        assert!(crate::unfinished_build(&f.path("index")));
+    };
+    refused(&BuildOptions { seed: 43, ..resume.clone() }, "seed 43");
+    refused(&BuildOptions { ids: Some((0..3000).collect()), ..resume.clone() }, "--ids");
+    let base = std::fs::read(f.path("base.fbin")).unwrap();
+    let mut other = base.clone();
+    other[9] ^= 1;
+    std::fs::write(f.path("base.fbin"), &other).unwrap();
+    refused(&resume, "base.fbin");
+    // Without --resume it starts over, from the base as it is now.
+    f.build("index", little(), &o, &Silent).unwrap();
+    assert_eq!(f.index("index").info().n, 3000);
+}
+
+#[test]
+fn a_damaged_run_is_not_merged() {
+    let f = Folder::mixed(3000, 16);
+    let o = BuildOptions { nlist: Some(20), ..BuildOptions::default() };
+    f.build("index", little(), &o, &StopAt::new("merge", 0)).unwrap_err();
+    let run = f.path(".index.partial/scratch/run-00001.bin");
+    let mut bytes = std::fs::read(&run).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    std::fs::write(&run, &bytes).unwrap();
+    let resume = BuildOptions { resume: true, ..o };
+    let error = f.build("index", little(), &resume, &Silent).unwrap_err();
+    assert!(error.to_string().contains("run-00001.bin"), "{error}");
+    assert!(!f.path("index").exists());
+}
+
+#[test]
+fn an_index_in_place_answers_until_the_new_one_takes_over() {
+    let f = Folder::mixed(3000, 16);
+    let o = BuildOptions { nlist: Some(20), ..BuildOptions::default() };
+    f.build("index", much(), &o, &Silent).unwrap();
+    let before = files(&f.path("index"));
+    let again = BuildOptions { seed: 7, overwrite: true, ..o };
+    f.build("index", little(), &again, &StopAt::new("merge", 1000)).unwrap_err();
+    assert!(files(&f.path("index")) == before);
+    let resume = BuildOptions { resume: true, ..again };
+    f.build("index", little(), &resume, &Silent).unwrap();
+    assert!(files(&f.path("index")) != before);
+    assert_eq!(f.others(&["index"]), Vec::<String>::new());
+}
+
+/// Every row is found at distance 0 or as near, and no list is above the limit.
+fn balanced_and_complete(f: &Folder, n: usize, nlist: usize) {
+    let o = BuildOptions { nlist: Some(nlist), record: RecordKind::F32, ..BuildOptions::default() };
+    f.build("index", little(), &o, &Silent).unwrap();
+    f.build("same", much(), &o, &Silent).unwrap();
+    assert!(files(&f.path("index")) == files(&f.path("same")));
+    let index = f.index("index");
+    let sizes = index.info().list_sizes;
+    let limit = balance::limit(n as u64, nlist);
+    assert!(sizes.max <= limit, "a list of {} rows, the limit is {limit}", sizes.max);
+    let query = vec![0.5; index.dim()];
+    let all = SearchOptions { k: n, nprobe: nlist, ..SearchOptions::default() };
+    let mut ids = index.search(&query, &all).unwrap().ids;
+    ids.sort_unstable();
+    assert!(ids == (0..n as u64).collect::<Vec<u64>>(), "every row once");
+}
+
+#[test]
+fn equal_rows_do_not_make_one_giant_list() {
+    balanced_and_complete(&Folder::of(5000, 8, |_, _| 1.5), 5000, 50);
+}
+
+#[test]
+fn nine_rows_of_ten_in_one_place_do_not_make_one_giant_list() {
+    let f = Folder::of(5000, 8, |row, d| match row % 10 {
+        0 => ((row * 37 + d * 11) % 101) as f32,
+        _ => 1.0,
+    });
+    balanced_and_complete(&f, 5000, 50);
+}
+
+#[test]
+fn nine_rows_of_ten_in_one_cluster_do_not_make_one_giant_list() {
+    let f = Folder::of(5000, 8, |row, d| match row % 10 {
+        0 => ((row * 37 + d * 11) % 101) as f32,
+        _ => 1.0 + ((row * 7919 + d * 104_729) % 997) as f32 / 1e5,
+    });
+    balanced_and_complete(&f, 5000, 50);
+}
