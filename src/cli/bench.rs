@@ -2,7 +2,7 @@
 
 mod ceiling;
 mod people;
-mod truth;
+pub(super) mod truth;
 
 use std::path::{Path, PathBuf};
 

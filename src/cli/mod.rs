@@ -17,6 +17,7 @@ mod build;
 mod groundtruth;
 mod search;
 mod bench;
+mod tune;
 mod paper;
 mod info;
 mod verify;
@@ -72,6 +73,10 @@ From a vector file to neighbours:
   rabitq-ssd groundtruth --base base.fbin --queries queries.fbin --out gt.bin
   rabitq-ssd bench my.index queries.fbin gt.bin --recall 0.9,0.95
 
+A search by its recall instead of its settings:
+  rabitq-ssd tune my.index --base base.fbin
+  rabitq-ssd search my.index queries.fbin --recall 0.95
+
 Vector files are told apart by extension: .fbin .u8bin .i8bin .f16bin .fvecs .bvecs .npy
 Exit codes: 0 success, 1 the work failed, 2 wrong usage";
 
@@ -84,6 +89,7 @@ enum Command {
     Groundtruth(groundtruth::Args),
     Search(search::Args),
     Bench(Box<bench::Args>),
+    Tune(tune::Args),
     Info(info::Args),
     Verify(verify::Args),
     Convert(convert::Args),
@@ -100,6 +106,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Groundtruth(args) => groundtruth::run(&args, &console),
         Command::Search(args) => search::run(&args, &console),
         Command::Bench(args) => bench::run(&args, &console),
+        Command::Tune(args) => tune::run(&args, &console),
         Command::Info(args) => info::run(&args, &console),
         Command::Verify(args) => verify::run(&args, &console),
         Command::Convert(args) => convert::run(&args, &console),

@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use clap::Args;
+use rabitq_ssd::evaluate::TunedPoint;
 use rabitq_ssd::{
     Backend, BuildOptions, Direct, OpenOptions, Pipeline, SearchOptions, TableBits, Threshold,
     available_threads,
@@ -129,6 +130,18 @@ impl SearchArgs {
         self.open.options()
     }
 
+    /// Takes what a tuned point fixes, but for what was given on the command line.
+    pub(crate) fn take(&self, point: &TunedPoint, alpha: Option<f32>, options: &mut SearchOptions) {
+        let given = options.clone();
+        point.apply(options);
+        if alpha.is_some() || self.deterministic {
+            options.alpha = given.alpha;
+        }
+        if self.epsilon.is_some() {
+            options.epsilon = given.epsilon;
+        }
+    }
+
     /// The options of one search; refuses an alpha that `--deterministic` contradicts.
     pub(crate) fn options(&self, setting: &Setting) -> anyhow::Result<SearchOptions> {
         let default = self.preset.search();
@@ -188,7 +201,7 @@ pub(crate) fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T,
         .ok_or_else(|| format!("expected a number above 0 and at most 1, found {text:?}"))
 }
 
-fn epsilon(text: &str) -> Result<f32, String> {
+pub(crate) fn epsilon(text: &str) -> Result<f32, String> {
     text.parse()
         .ok()
         .filter(|&width: &f32| width >= 0.0 && width.is_finite())

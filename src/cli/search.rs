@@ -11,6 +11,7 @@ use super::console::Console;
 use super::options::{SearchArgs, Setting, at_least_1, share, thread_count};
 use super::size::grouped;
 use super::table::{Grid, Pairs};
+use super::tune;
 use super::vectors::{Queries, Rows, keep_inputs};
 
 /// Find the nearest vectors of each query
@@ -33,6 +34,11 @@ pub(crate) struct Args {
     /// [default: 32]
     #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true)]
     nprobe: Option<usize>,
+    /// Instead: the cheapest search that reached this recall when the index was tuned (see tune);
+    /// --alpha and --epsilon go before what it found
+    #[arg(long, value_name = "R", value_parser = share::<f64>, conflicts_with = "nprobe",
+          allow_negative_numbers = true)]
+    recall: Option<f64>,
     /// After the scan, read only pages that can beat this share of the results, above 0 to 1;
     /// 1 reads all that can matter [default: 0.4, with --deterministic 1]
     #[arg(long, value_name = "A", value_parser = share::<f32>, allow_negative_numbers = true)]
@@ -65,6 +71,7 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   rabitq-ssd search my.index queries.fbin --k 10 --nprobe 64
+  rabitq-ssd search my.index queries.fbin --k 10 --recall 0.95
   rabitq-ssd search my.index queries.fbin --json | head -1
   rabitq-ssd search my.index queries.npy --deterministic --rows ..100 --out results.bin";
 
@@ -89,7 +96,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let index = Index::open(&args.index, &args.search.open())?;
     let info = index.info();
     let queries = Queries::read(&args.queries, info.dim, &args.index, args.rows.as_ref())?;
-    if args.nprobe.is_none() {
+    if let Some(recall) = args.recall {
+        let point = tune::point(&args.index, &info, args.k, recall)?;
+        args.search.take(&point, args.alpha, &mut options);
+    } else if args.nprobe.is_none() {
         // An index of nothing but zero rows has no lists, and is searched all the same.
         options.nprobe = options.nprobe.min(info.nlist).max(1);
     }
@@ -106,7 +116,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     for (query, result) in (queries.first..).zip(&results) {
         console.object(&Line { query, ids: &result.ids, scores: &result.scores })?;
     }
-    let summary = summary(&options, setting.threads(), &info, &results, wall);
+    let recall = args.recall.map_or_else(
+        || "unknown: compare with ground truth by `bench`".into(),
+        |recall| format!("at least {recall} when the index was tuned"),
+    );
+    let summary = summary(&options, setting.threads(), &info, &results, wall, &recall);
     if console.json() {
         console.note(summary);
     } else {
@@ -145,6 +159,7 @@ fn summary(
     info: &IndexInfo,
     results: &[SearchResult],
     wall: Duration,
+    recall: &str,
 ) -> Pairs {
     let mut sums = SearchStats::default();
     for result in results {
@@ -170,7 +185,7 @@ fn summary(
                 each(sums.lists_probed)
             ),
         )
-        .add("recall", "unknown: compare with ground truth by `bench`");
+        .add("recall", recall);
     machine(&mut pairs, info);
     pairs
 }

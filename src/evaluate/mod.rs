@@ -7,6 +7,7 @@
 //! Trial::measure ── run.rs ─────┼─ BenchRow: one setting, measured
 //! Trial::operating_point ───────┘  (operating_point.rs: the least nprobe that reaches a recall)
 //!
+//! Tuning ── tuning.rs           the cheapest search for each recall, kept in the index
 //! Trial::list_recall ── lists.rs   whether the coarse quantizer finds the nearest lists (§4.2)
 //! Pair ── pairs.rs              what bounds make of a vector and a query (Appendix A.4, §4.4)
 //! Agreement ── agreement.rs     whether runs found the same (Appendix B)
@@ -22,6 +23,7 @@ mod exact;
 mod recall;
 mod run;
 mod operating_point;
+mod tuning;
 mod lists;
 mod pairs;
 mod agreement;
@@ -32,3 +34,4 @@ pub use operating_point::{OperatingPoint, RecallCurve};
 pub use pairs::{BoundKind, Pair, neighbour_pairs, synthetic_pairs};
 pub use recall::{Truth, TruthError};
 pub use run::{BenchRow, Repeat, Setting, Trial};
+pub use tuning::{TunedPoint, Tuning, with_self, without_self};

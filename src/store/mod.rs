@@ -37,7 +37,7 @@ pub(crate) const ZEROS: &str = "zeros.bin";
 pub(crate) const BUILD: &str = "build.json";
 
 /// Measured operating points beside an index; outside the identity like [`BUILD`].
-const TUNING: &str = "tuning.json";
+pub(crate) const TUNING: &str = "tuning.json";
 
 /// Every file an index directory may hold.
 const FILES: [&str; 13] = [

@@ -11,13 +11,13 @@ use crate::cli::failure::usage;
 use crate::cli::ids;
 
 /// The queries of a run: their file and their number.
-pub(super) struct Asked<'a> {
-    pub(super) file: &'a Path,
-    pub(super) n: usize,
+pub(crate) struct Asked<'a> {
+    pub(crate) file: &'a Path,
+    pub(crate) n: usize,
 }
 
 /// Ground truth of the queries for searches of every k in `ks`, in the ids that the index returns.
-pub(super) fn read(
+pub(crate) fn read(
     console: &Console,
     info: &IndexInfo,
     queries: &Asked<'_>,
@@ -70,7 +70,7 @@ fn check_rows(truth: &GroundTruth, info: &IndexInfo, path: &Path) -> anyhow::Res
 }
 
 /// From row numbers to the external ids that stand for them.
-fn rename_rows(truth: &mut GroundTruth, ids_path: &Path) -> anyhow::Result<()> {
+pub(crate) fn rename_rows(truth: &mut GroundTruth, ids_path: &Path) -> anyhow::Result<()> {
     let names = ids::read(ids_path)?;
     for row in &mut truth.ids {
         *row = usize::try_from(*row).ok().and_then(|row| names.get(row).copied()).ok_or_else(
