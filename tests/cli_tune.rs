@@ -1,7 +1,6 @@
 //! `tune` keeps operating points in the index, `search --recall` takes them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[allow(dead_code)]
 mod workbench;
 
 use serde_json::Value;

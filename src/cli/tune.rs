@@ -56,7 +56,7 @@ pub(crate) struct Args {
     alpha: Vec<f32>,
     /// Widths of the lower bounds in standard deviations
     #[arg(long, value_name = "E,...", value_delimiter = ',', value_parser = epsilon,
-          default_value = "1.5,1.9,2.5", allow_negative_numbers = true)]
+          default_value = "1.9", allow_negative_numbers = true)]
     epsilon: Vec<f32>,
     /// Queries at most; rows of the base where no queries are given
     #[arg(long, value_name = "N", value_parser = at_least_1, default_value_t = 1000,
