@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -320,11 +321,18 @@ pub struct OpenOptions {
     pub backend: Backend,
     /// O_DIRECT; default [`Direct::Auto`]: where the file system allows.
     pub direct: Direct,
+    /// How long a search waits for a disk that answers nothing before the query fails; default 30
+    /// seconds, `None` for ever.
+    pub io_timeout: Option<Duration>,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { backend: Backend::Auto, direct: Direct::Auto }
+        Self {
+            backend: Backend::Auto,
+            direct: Direct::Auto,
+            io_timeout: Some(Duration::from_secs(30)),
+        }
     }
 }
 

@@ -129,7 +129,7 @@ impl IndexInfo {
             list_sizes: ListSizes::of(&parts.offsets),
             io_backend: file.backend().to_string(),
             direct: file.direct(),
-            io_notes: file.why().to_vec(),
+            io_notes: file.why(),
             kernels: simd::Kernels::best().isa().to_string(),
         }
     }

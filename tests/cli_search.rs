@@ -72,6 +72,8 @@ fn alpha_epsilon_and_names_out_of_range_are_refused() {
         "--table-bits 4",
         "--io-backend floppy",
         "--direct maybe",
+        "--io-timeout soon",
+        "--io-timeout -1",
         "--rows 5..99",
         "--rows x",
         "--deterministic --alpha 0.4",
@@ -206,7 +208,13 @@ fn any_number_of_threads_gives_the_same_results() {
 fn the_deterministic_mode_repeats_itself_over_backends() {
     let (bench, _, _) = indexed(3000, 32, "--nlist 20");
     let first = bench.search("i q.fbin --nprobe 8 --deterministic");
-    for line in ["", "", "", "--io-backend pread", "--io-backend memory", "--direct off"] {
+    let mut lines = vec!["", "", "", "--io-backend pread", "--io-backend memory", "--direct off"];
+    for line in ["--io-backend io_uring", "--io-backend aio", "--io-backend aio --direct off"] {
+        if bench.run(&format!("info i {line}")).code == 0 {
+            lines.push(line);
+        }
+    }
+    for line in lines {
         assert_eq!(bench.search(&format!("i q.fbin --nprobe 8 --deterministic {line}")), first);
     }
 }

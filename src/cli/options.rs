@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::Args;
 use rabitq_ssd::evaluate::TunedPoint;
@@ -110,17 +111,25 @@ pub(crate) struct SearchArgs {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Reading the disk")]
 pub(crate) struct OpenArgs {
-    /// How pages are read: auto (the first that works), io_uring, pread or memory
+    /// How pages are read: auto (the first that works), io_uring, aio, pread or memory
     #[arg(long, value_name = "NAME", default_value_t = Backend::Auto)]
     io_backend: Backend,
     /// O_DIRECT: auto (where the file system allows), on or off (through the page cache)
     #[arg(long, value_name = "auto|on|off", default_value_t = Direct::Auto)]
     direct: Direct,
+    /// Give up on a disk that answers nothing for so long; 0 waits for ever
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    io_timeout: u32,
 }
 
 impl OpenArgs {
     pub(crate) fn options(self) -> OpenOptions {
-        OpenOptions { backend: self.io_backend, direct: self.direct }
+        let seconds = u64::from(self.io_timeout);
+        OpenOptions {
+            backend: self.io_backend,
+            direct: self.direct,
+            io_timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
+        }
     }
 }
 

@@ -120,6 +120,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         || "unknown: compare with ground truth by `bench`".into(),
         |recall| format!("at least {recall} when the index was tuned"),
     );
+    // Anew: by now a reader may have had to do without the backend.
+    let info = index.info();
     let summary = summary(&options, setting.threads(), &info, &results, wall, &recall);
     if console.json() {
         console.note(summary);

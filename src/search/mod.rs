@@ -52,7 +52,11 @@ impl Workers {
         idle.map_or_else(|| Worker::new(parts), Ok)
     }
 
+    /// Keeps a worker for the next query, unless its disk has not answered.
     fn put(&self, worker: Worker) {
+        if !worker.usable() {
+            return;
+        }
         self.idle.lock().unwrap_or_else(|e| e.into_inner()).push(worker);
     }
 }

@@ -1,15 +1,18 @@
-//! Searches on a disk that holds every page back, so that what is in flight is what was asked for.
+//! Searches on a disk that holds every page back, so that what is in flight is what was asked for,
+//! and on one that does not answer.
 
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use dataset::{Base, Dtype, VectorWriter};
 use pageio::{Fault, Faults, PageFile};
 
-use crate::config::{BuildOptions, OpenOptions, Pipeline, RecordKind, SearchOptions};
+use crate::config::{Backend, BuildOptions, OpenOptions, Pipeline, RecordKind, SearchOptions};
 use crate::progress::Silent;
-use crate::search::{EventKind, Trace, Workers, trace};
+use crate::search::{EventKind, Trace, Workers, search, trace};
 use crate::store::parts::Parts;
 use crate::{Index, SearchError};
 
@@ -34,6 +37,33 @@ fn built(dir: &std::path::Path) -> (Parts, Vec<f32>) {
     let held = Faults::new(|_| Some(Fault::Delay(5000)));
     parts.records.file = Arc::new(file.with_faults(held));
     (parts, rows)
+}
+
+#[test]
+fn a_disk_that_keeps_silent_fails_the_query_and_the_next_one_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut parts, rows) = built(dir.path());
+    let records = dir.path().join("index/records.bin");
+    for backend in [Backend::IoUring, Backend::Aio, Backend::Pread, Backend::Memory] {
+        let timeout = Some(Duration::from_secs(1));
+        let options = pageio::OpenOptions { backend, timeout, ..pageio::OpenOptions::default() };
+        let Ok(file) = PageFile::open(&records, &options) else { continue };
+        let silent = Arc::new(AtomicBool::new(false));
+        let now = Arc::clone(&silent);
+        let faults = Faults::new(move |_| now.load(Ordering::Relaxed).then_some(Fault::Silence));
+        parts.records.file = Arc::new(file.with_faults(faults));
+        let (workers, options) = (Workers::default(), SearchOptions::default());
+        let ask = || search(&parts, &workers, &rows[..DIM], &options);
+        assert_eq!(ask().unwrap().ids[0], 0, "{backend}");
+
+        silent.store(true, Ordering::Relaxed);
+        let error = ask().unwrap_err().to_string();
+        assert!(error.contains("records.bin: page") && error.contains("for 1 s"), "{error}");
+        assert!(error.contains("--io-timeout"), "{error}");
+
+        silent.store(false, Ordering::Relaxed);
+        assert_eq!(ask().unwrap().ids[0], 0, "{backend}");
+    }
 }
 
 fn most_in_flight(trace: &Trace) -> usize {

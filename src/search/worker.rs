@@ -55,7 +55,13 @@ impl Worker {
         })
     }
 
-    /// Answers one valid query. After an error nothing is in flight and the worker can go on.
+    /// Whether another query can be answered: not after a disk has kept silent for too long.
+    pub(crate) fn usable(&self) -> bool {
+        self.records.usable() && self.ids.as_ref().is_none_or(|ids| ids.usable())
+    }
+
+    /// Answers one valid query. After an error nothing is in flight and the worker can go on, if it
+    /// is still usable.
     pub(crate) fn search(
         &mut self,
         parts: &Parts,

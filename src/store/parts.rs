@@ -92,6 +92,7 @@ impl Parts {
                 direct: o.direct,
                 slots: READ_SLOTS,
                 max_pages_per_read: geometry.unit_pages as u32,
+                timeout: o.io_timeout,
             };
             let file = Arc::new(PageFile::open(&path, &options)?);
             Ok(Units::new(file, &path, geometry, manifest.tag, checks))

@@ -64,7 +64,7 @@ pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport, OpenE
             progress.update("verify", done, total);
         }));
     }
-    let o = OpenOptions { backend: Backend::Pread, direct: Direct::Off };
+    let o = OpenOptions { backend: Backend::Pread, direct: Direct::Off, ..OpenOptions::default() };
     let problem = match Parts::open(dir, &o) {
         Ok(parts) => {
             add_bad_pages(&mut files, RECORDS, &parts.records);

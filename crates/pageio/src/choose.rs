@@ -1,8 +1,8 @@
 //! Which backend reads this file: tried in order with a real read, and why one was skipped.
 //!
 //! ```text
-//! auto:      io_uring -> reads page 0? take it.   else note why, and take the pread pool
-//! io_uring:  reads page 0? take it.               else an error with cause and remedy
+//! auto:            io_uring -> aio -> pread; the first that reads page 0, and why others do not
+//! io_uring, aio:   reads page 0? take it.    else an error with cause and remedy
 //! ```
 //!
 //! The proof is a read because setup alone proves little: containers forbid the system calls,
@@ -11,33 +11,60 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use crate::fault::Injector;
 use crate::request::Extent;
 use crate::slots::Slots;
-use crate::{Backend, OpenError, PageReader, ReadError};
+use crate::{Backend, OpenError, OpenOptions, PageReader, ReadError, refusal};
 
-/// The backend to use for `wanted`, which is not `Memory`.
+/// What is true of kernel AIO for a file without O_DIRECT.
+const AIO_BUFFERED: &str =
+    "without O_DIRECT kernel AIO reads one page after the other, while it submits";
+
+/// The backend to use for `options.backend`, which is not `Memory`. `direct` is whether the file
+/// is open with O_DIRECT.
 pub(crate) fn backend(
-    wanted: Backend,
+    options: &OpenOptions,
     file: &Arc<File>,
+    direct: bool,
     extent: &Arc<Extent>,
     why: &mut Vec<String>,
 ) -> Result<Backend, OpenError> {
-    if wanted == Backend::Pread {
-        return Ok(Backend::Pread);
+    let automatic = options.backend == Backend::Auto;
+    let candidates = match &options.backend {
+        Backend::Auto => &[Backend::IoUring, Backend::Aio][..],
+        Backend::Pread => &[],
+        demanded => std::slice::from_ref(demanded),
+    };
+    for &candidate in candidates {
+        let blocks = candidate == Backend::Aio && !direct;
+        if blocks {
+            let said = if automatic { "aio skipped" } else { "aio as asked for" };
+            why.push(format!("{said}: {AIO_BUFFERED}"));
+        }
+        if blocks && automatic {
+            continue;
+        }
+        match prove(candidate, options, file, extent) {
+            Ok(()) => return Ok(candidate),
+            // Nor would it through the next backend.
+            Err(error @ ReadError::NoAnswer { .. }) => return Err(error.into()),
+            Err(error) if automatic => why.push(refusal::skipped(candidate, &error)),
+            Err(error) => return Err(refusal::of_file(candidate, extent, &error)),
+        }
     }
-    let Err(error) = prove_ring(file, extent) else { return Ok(Backend::IoUring) };
-    let (cause, remedy) = explain(&error);
-    if wanted == Backend::Auto {
-        why.push(format!("io_uring skipped, reading with a pread thread pool: {cause}; {remedy}"));
-        return Ok(Backend::Pread);
-    }
-    let path = extent.path.clone();
-    Err(OpenError::Backend { path, backend: Backend::IoUring, cause, remedy: remedy.to_owned() })
+    Ok(Backend::Pread)
 }
 
-/// Sets up a ring and reads the first page through it, if there is one.
-fn prove_ring(file: &Arc<File>, extent: &Arc<Extent>) -> Result<(), ReadError> {
-    let mut reader = ring_reader(file, Slots::new(Arc::clone(extent), 1, 1))?;
+/// Reads the first page, if there is one, through a reader for one read.
+fn prove(
+    backend: Backend,
+    options: &OpenOptions,
+    file: &Arc<File>,
+    extent: &Arc<Extent>,
+) -> Result<(), ReadError> {
+    let options = OpenOptions { max_pages_per_read: 1, ..options.clone() };
+    let slots = Slots::new(Arc::clone(extent), 1, &options, Injector::default());
+    let mut reader = reader(backend, file, slots)?;
     if extent.pages > 0 {
         let mut done = Vec::new();
         reader.submit(0, 0, 1)?;
@@ -49,71 +76,30 @@ fn prove_ring(file: &Arc<File>, extent: &Arc<Extent>) -> Result<(), ReadError> {
     Ok(())
 }
 
+/// A reader on `backend`, one of those that the kernel may refuse.
 #[cfg(target_os = "linux")]
-pub(crate) fn ring_reader(
+pub(crate) fn reader(
+    backend: Backend,
     file: &Arc<File>,
     slots: Slots,
 ) -> Result<Box<dyn PageReader>, ReadError> {
-    Ok(Box::new(crate::uring::UringReader::new(Arc::clone(file), slots)?))
+    let file = Arc::clone(file);
+    Ok(match backend {
+        Backend::Aio => Box::new(crate::aio::AioReader::new(file, slots)?),
+        _ => Box::new(crate::uring::UringReader::new(file, slots)?),
+    })
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn ring_reader(
+pub(crate) fn reader(
+    backend: Backend,
     _file: &Arc<File>,
     slots: Slots,
 ) -> Result<Box<dyn PageReader>, ReadError> {
     Err(ReadError::Backend {
         path: slots.extent().path.clone(),
-        backend: Backend::IoUring,
-        doing: "cannot set up a ring",
+        backend,
+        doing: "only Linux has it",
         cause: std::io::ErrorKind::Unsupported.into(),
     })
-}
-
-/// What the system meant, and what can be done about it.
-fn explain(error: &ReadError) -> (String, &'static str) {
-    let (ReadError::Backend { cause, .. } | ReadError::Io { cause, .. }) = error else {
-        return (error.to_string(), "use backend auto or pread");
-    };
-    let (meaning, remedy) = match cause.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => forbidden(),
-        Some(libc::ENOSYS) => (
-            "this kernel has none, or a sandbox hides it",
-            "use backend auto or pread, or Linux 5.6 or later with the io_uring calls allowed",
-        ),
-        Some(libc::ENOMEM) => (
-            "no memory for a ring, or RLIMIT_MEMLOCK is too small for one",
-            "raise `ulimit -l`, lower the number of slots, or use backend auto or pread",
-        ),
-        Some(libc::EMFILE | libc::ENFILE) => (
-            "no file descriptor is left for a ring",
-            "raise `ulimit -n`, or use backend auto or pread",
-        ),
-        Some(libc::EINVAL | libc::EOPNOTSUPP) => {
-            ("this kernel or file system does not read through a ring", "use backend auto or pread")
-        }
-        _ => ("the system refused", "use backend auto or pread"),
-    };
-    (format!("{meaning} ({cause})"), remedy)
-}
-
-/// Tells the two switches apart that both answer "operation not permitted".
-fn forbidden() -> (&'static str, &'static str) {
-    let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
-    match switch.as_deref().map(str::trim) {
-        Ok("2") => (
-            "the sysctl kernel.io_uring_disabled = 2 forbids it",
-            "set kernel.io_uring_disabled to 0, or use backend auto or pread",
-        ),
-        Ok("1") => (
-            "the sysctl kernel.io_uring_disabled = 1 forbids it to this user, or a seccomp filter does",
-            "set kernel.io_uring_disabled to 0, join the group in kernel.io_uring_group, \
-             or use backend auto or pread",
-        ),
-        _ => (
-            "a security policy forbids it: seccomp, as in most containers, or SELinux",
-            "allow the io_uring_* system calls in the container's seccomp profile, \
-             or use backend auto or pread",
-        ),
-    }
 }

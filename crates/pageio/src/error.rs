@@ -154,6 +154,47 @@ pub enum ReadError {
         /// What the system said.
         cause: io::Error,
     },
+    /// The device has not answered for as long as a wait may take. The reader cannot be used any
+    /// more; its buffers are never freed, because the kernel may still write to them.
+    #[error(
+        "{path}: page {page} (byte {offset}): no answer through {backend} for {seconds} s, with \
+         {reads} reads under way; look for errors of the disk in the system log, or allow more time \
+         with --io-timeout"
+    )]
+    NoAnswer {
+        /// The file.
+        path: PathBuf,
+        /// A page that was asked for.
+        page: u64,
+        /// Where it starts in the file.
+        offset: u64,
+        /// Reads that were under way.
+        reads: usize,
+        /// How long nothing came.
+        seconds: f64,
+        /// What carried the reads.
+        backend: Backend,
+    },
+    /// The reader has met `NoAnswer` before.
+    #[error("{path}: this reader has given up on a device that does not answer; make a new one")]
+    GivenUp {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The backend demanded has no room for one more reader.
+    #[error(
+        "{path}: backend {backend} was asked for and has no room for one more reader: {cause}; {remedy}"
+    )]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// The backend.
+        backend: Backend,
+        /// The reason.
+        cause: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// The backend itself failed; no page is to blame.
     #[error("{path}: {backend}: {doing}: {cause}")]
     Backend {

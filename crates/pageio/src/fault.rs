@@ -1,4 +1,14 @@
 //! Faults on demand, so that whatever reads pages can be tested against a disk that misbehaves.
+//! Compiled with the feature `fault-injection` only; `fault/off.rs` stands in without it.
+//!
+//! ```text
+//! submit     the faults are asked about the pages of the read, once
+//! device     Silence: the read is never handed over
+//! outcome    Fail, Short, Interrupt: instead of what the device says to the first attempt
+//! report     Corrupt, Delay, Reorder: by a reader around the backend's own
+//! ```
+//!
+//! So the code that copes with a fault is the backend's own, the watchdog included.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,13 +22,15 @@
 //! # }
 //! ```
 
-use std::collections::HashMap;
+mod reader;
+
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use self::reader::FaultyReader;
 use crate::request::{Extent, Request};
-use crate::{AlignedBuf, Backend, Completion, PAGE, PageReader, ReadError, Slot};
+use crate::{PAGE, PageReader, ReadError};
 
 /// What goes wrong with a read of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +40,16 @@ pub enum Fault {
     Fail,
     /// One bit of the page's first byte is flipped and nobody notices.
     Corrupt,
+    /// The first attempt brings half of the bytes. No error: the backend reads the rest.
+    Short,
+    /// The first attempt is interrupted (EINTR). No error: the backend tries again.
+    Interrupt,
     /// The completion is held back for this many calls of `poll` or `wait`.
     Delay(u32),
+    /// The completion comes when no other read is in flight, the last to arrive first.
+    Reorder,
+    /// The device never answers.
+    Silence,
 }
 
 /// Which pages go wrong, and how. Of a read of several pages the first faulty one decides.
@@ -37,30 +57,18 @@ pub enum Fault {
 pub struct Faults(Arc<dyn Fn(u64) -> Option<Fault> + Send + Sync>);
 
 impl Faults {
-    /// `choose` is asked for every page read.
+    /// `choose` is asked for the pages of a read in turn, up to the first faulty one, when the read
+    /// is submitted: its answer may depend on what it has been asked before.
+    ///
+    /// A blocking read ([`PageFile::read_pages`](crate::PageFile::read_pages)) can fail or bring
+    /// corrupted pages; other faults do not touch it.
     pub fn new(choose: impl Fn(u64) -> Option<Fault> + Send + Sync + 'static) -> Faults {
         Faults(Arc::new(choose))
     }
 
-    fn find(&self, first: u64, count: u64) -> Option<(u64, Fault)> {
-        (first..first + count).find_map(|page| Some((page, (self.0)(page)?)))
-    }
-
-    /// The blocking read's share: fails or corrupts what has been read into `out`.
-    pub(crate) fn strike(
-        &self,
-        extent: &Extent,
-        first: u64,
-        out: &mut [u8],
-    ) -> Result<(), ReadError> {
-        match self.find(first, (out.len() / PAGE) as u64) {
-            Some((page, Fault::Fail)) => Err(device_error(extent, page)),
-            Some((page, Fault::Corrupt)) => {
-                out[(page - first) as usize * PAGE] ^= 1;
-                Ok(())
-            }
-            Some((_, Fault::Delay(_))) | None => Ok(()),
-        }
+    fn find(&self, first: u64, count: u64) -> Option<Struck> {
+        let found = (first..first + count).find_map(|page| Some((page, (self.0)(page)?)))?;
+        Some(Struck { start: (found.0 - first) as usize * PAGE, fault: found.1 })
     }
 }
 
@@ -70,156 +78,105 @@ impl fmt::Debug for Faults {
     }
 }
 
-fn device_error(extent: &Extent, page: u64) -> ReadError {
-    let cause = io::Error::from_raw_os_error(libc::EIO);
-    Request::new(0, page, PAGE).failed(extent, cause)
+/// What was decided about a read.
+#[derive(Clone, Copy, Debug)]
+struct Struck {
+    /// Where the faulty page starts in the read's buffer.
+    start: usize,
+    fault: Fault,
 }
 
-/// A reader whose completions go wrong where `faults` says so.
-pub(crate) struct FaultyReader {
-    inner: Box<dyn PageReader>,
-    extent: Arc<Extent>,
-    faults: Faults,
-    /// By the number that stands in for the caller's tag in the inner reader.
-    asked: HashMap<u64, Asked>,
-    next: u64,
-    held: Vec<Held>,
-    /// What is shown instead of the inner reader's buffer, by slot.
-    shown: HashMap<Slot, AlignedBuf>,
+/// The faults of a file or a reader, if it has any, and what was decided about the reader's reads.
+#[derive(Clone, Default)]
+pub(crate) struct Injector {
+    faults: Option<Faults>,
+    by_slot: Arc<Mutex<Vec<Option<Struck>>>>,
 }
 
-struct Asked {
-    tag: u64,
-    first: u64,
-    count: u32,
-}
-
-struct Held {
-    calls_left: u32,
-    completion: Completion,
-}
-
-impl FaultyReader {
-    pub(crate) fn new(
-        inner: Box<dyn PageReader>,
-        extent: Arc<Extent>,
-        faults: Faults,
-    ) -> FaultyReader {
-        FaultyReader {
-            inner,
-            extent,
-            faults,
-            asked: HashMap::new(),
-            next: 0,
-            held: Vec::new(),
-            shown: HashMap::new(),
-        }
+impl Injector {
+    pub(crate) fn new(faults: Faults) -> Injector {
+        Injector { faults: Some(faults), by_slot: Arc::default() }
     }
 
-    /// Applies the faults to what the inner reader reported.
-    fn strike(
-        &mut self,
-        arrived: Vec<Completion>,
-        done: &mut Vec<Completion>,
+    /// The same faults for a reader of its own.
+    pub(crate) fn for_reader(&self) -> Injector {
+        Injector { faults: self.faults.clone(), by_slot: Arc::default() }
+    }
+
+    /// The reader that a caller gets.
+    pub(crate) fn wrap(self, reader: Box<dyn PageReader>) -> Box<dyn PageReader> {
+        if self.faults.is_none() {
+            return reader;
+        }
+        Box::new(FaultyReader::new(reader, self))
+    }
+
+    /// Asks about a read that is being submitted.
+    pub(crate) fn decide(&self, slot: u32, first: u64, count: u32) -> Harm {
+        let Some(faults) = &self.faults else { return Harm::default() };
+        let struck = faults.find(first, u64::from(count));
+        let mut by_slot = self.by_slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if by_slot.len() <= slot as usize {
+            by_slot.resize(slot as usize + 1, None);
+        }
+        by_slot[slot as usize] = struck;
+        Harm(struck)
+    }
+
+    /// What was decided about the latest read of a slot.
+    fn decided(&self, slot: usize) -> Option<Struck> {
+        let by_slot = self.by_slot.lock().unwrap_or_else(PoisonError::into_inner);
+        by_slot.get(slot).copied().flatten()
+    }
+
+    /// The blocking read's share: fails or corrupts what has been read into `out`.
+    pub(crate) fn strike(
+        &self,
+        extent: &Extent,
+        first: u64,
+        out: &mut [u8],
     ) -> Result<(), ReadError> {
-        for mut completion in arrived {
-            let Some(asked) = self.asked.remove(&completion.tag) else { continue };
-            completion.tag = asked.tag;
-            match self.faults.find(asked.first, u64::from(asked.count)) {
-                Some((_, Fault::Delay(calls_left))) => {
-                    self.held.push(Held { calls_left, completion });
-                    continue;
-                }
-                Some((page, Fault::Fail)) => {
-                    completion.result = Err(device_error(&self.extent, page));
-                    self.shown.insert(completion.slot, AlignedBuf::zeroed(0)?);
-                }
-                Some((page, Fault::Corrupt)) if completion.result.is_ok() => {
-                    let mut copy = AlignedBuf::zeroed(asked.count as usize)?;
-                    copy.copy_from_slice(self.inner.bytes(completion.slot));
-                    copy[(page - asked.first) as usize * PAGE] ^= 1;
-                    self.shown.insert(completion.slot, copy);
-                }
-                Some((_, Fault::Corrupt)) | None => {}
+        let Some(faults) = &self.faults else { return Ok(()) };
+        match faults.find(first, (out.len() / PAGE) as u64) {
+            Some(Struck { start, fault: Fault::Fail }) => {
+                let page = first + (start / PAGE) as u64;
+                Err(Request::new(0, page, PAGE).failed(extent, device_error()))
             }
-            done.push(completion);
+            Some(Struck { start, fault: Fault::Corrupt }) => {
+                out[start] ^= 1;
+                Ok(())
+            }
+            _ => Ok(()),
         }
-        Ok(())
-    }
-
-    /// Lets a call go by for the completions held back.
-    fn tick(&mut self, done: &mut Vec<Completion>) {
-        for held in &mut self.held {
-            held.calls_left = held.calls_left.saturating_sub(1);
-        }
-        let due = self.held.extract_if(.., |held| held.calls_left == 0);
-        done.extend(due.map(|held| held.completion));
     }
 }
 
-impl PageReader for FaultyReader {
-    fn submit(&mut self, tag: u64, first: u64, count: u32) -> Result<(), ReadError> {
-        self.inner.submit(self.next, first, count)?;
-        self.asked.insert(self.next, Asked { tag, first, count });
-        self.next += 1;
-        Ok(())
+/// What a request knows of its fault.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Harm(Option<Struck>);
+
+impl Harm {
+    /// Whether the read is never handed to the device.
+    pub(crate) fn silences(self) -> bool {
+        self.0.is_some_and(|struck| struck.fault == Fault::Silence)
     }
 
-    fn flush(&mut self) -> Result<(), ReadError> {
-        self.inner.flush()
-    }
-
-    fn poll(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
-        let before = done.len();
-        self.tick(done);
-        let mut arrived = Vec::new();
-        self.inner.poll(&mut arrived)?;
-        self.strike(arrived, done)?;
-        Ok(done.len() - before)
-    }
-
-    fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
-        if self.in_flight() == 0 {
-            return Err(ReadError::Idle);
-        }
-        let before = done.len();
-        self.inner.flush()?;
-        while done.len() == before {
-            self.tick(done);
-            let mut arrived = Vec::new();
-            if done.len() > before || self.inner.in_flight() == 0 {
-                self.inner.poll(&mut arrived)?;
-            } else {
-                self.inner.wait(&mut arrived)?;
+    /// What the backend hears instead of what the device `said` to the first attempt. `done` is
+    /// how many bytes have come, up to the faulty page if there is one.
+    pub(crate) fn alter(&mut self, done: &mut usize, said: io::Result<usize>) -> io::Result<usize> {
+        let Some(struck) = self.0.take() else { return said };
+        match struck.fault {
+            Fault::Fail => {
+                *done = struck.start;
+                Err(device_error())
             }
-            self.strike(arrived, done)?;
-        }
-        Ok(done.len() - before)
-    }
-
-    fn bytes(&self, slot: Slot) -> &[u8] {
-        let bytes = self.inner.bytes(slot);
-        self.shown.get(&slot).map_or(bytes, |shown| shown)
-    }
-
-    fn release(&mut self, slot: Slot) {
-        self.shown.remove(&slot);
-        self.inner.release(slot);
-    }
-
-    fn in_flight(&self) -> usize {
-        self.inner.in_flight() + self.held.len()
-    }
-
-    fn drain(&mut self) {
-        self.inner.drain();
-        self.asked.clear();
-        for held in std::mem::take(&mut self.held) {
-            self.inner.release(held.completion.slot);
+            Fault::Short => said.map(|bytes| bytes / 2),
+            Fault::Interrupt => Err(io::Error::from_raw_os_error(libc::EINTR)),
+            _ => said,
         }
     }
+}
 
-    fn backend(&self) -> Backend {
-        self.inner.backend()
-    }
+fn device_error() -> io::Error {
+    io::Error::from_raw_os_error(libc::EIO)
 }

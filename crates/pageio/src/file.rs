@@ -4,7 +4,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::fault::{Faults, FaultyReader};
+#[cfg(feature = "fault-injection")]
+use crate::fault::Faults;
+use crate::fault::Injector;
 use crate::mem::MemReader;
 use crate::options::check_slots;
 use crate::pool::{Pool, PoolReader};
@@ -12,7 +14,7 @@ use crate::request::{Extent, Request};
 use crate::slots::Slots;
 use crate::{
     AlignedBuf, Backend, Direct, OpenError, OpenOptions, PAGE, PageReader, ReadError, choose,
-    direct,
+    direct, refusal,
 };
 
 /// Pages copied at a time when a direct read's target is not aligned.
@@ -24,7 +26,9 @@ pub struct PageFile {
     options: OpenOptions,
     source: Source,
     why: Vec<String>,
-    faults: Option<Faults>,
+    /// Why a reader runs on the pool though the file's backend is another: the first such reason.
+    fell_back: OnceLock<String>,
+    faults: Injector,
 }
 
 enum Source {
@@ -49,10 +53,11 @@ impl PageFile {
             Source::Memory(Arc::new(direct::load(&file, &extent)?))
         } else {
             let file = Arc::new(file);
-            let backend = choose::backend(options.backend, &file, &extent, &mut why)?;
+            let backend = choose::backend(options, &file, direct, &extent, &mut why)?;
             Source::Disk { file, direct, backend, pool: OnceLock::new() }
         };
-        Ok(PageFile { extent, options: options.clone(), source, why, faults: None })
+        let (options, fell_back) = (options.clone(), OnceLock::new());
+        Ok(PageFile { extent, options, source, why, fell_back, faults: Injector::default() })
     }
 
     /// Pages that are already in memory, for tests and for indexes that never touch a disk.
@@ -71,7 +76,8 @@ impl PageFile {
             options: OpenOptions { backend: Backend::Memory, ..OpenOptions::default() },
             source: Source::Memory(Arc::new(pages)),
             why: Vec::new(),
-            faults: None,
+            fell_back: OnceLock::new(),
+            faults: Injector::default(),
         })
     }
 
@@ -87,8 +93,9 @@ impl PageFile {
     }
 
     /// The same file on a disk that misbehaves: for tests of what reads pages.
+    #[cfg(feature = "fault-injection")]
     pub fn with_faults(mut self, faults: Faults) -> Self {
-        self.faults = Some(faults);
+        self.faults = Injector::new(faults);
         self
     }
 
@@ -115,9 +122,10 @@ impl PageFile {
         matches!(self.source, Source::Disk { direct: true, .. })
     }
 
-    /// What was skipped on the way to `backend()` and `direct()` and why, one sentence each.
-    pub fn why(&self) -> &[String] {
-        &self.why
+    /// What was skipped on the way to `backend()` and `direct()` and why, one sentence each; also why
+    /// a reader had to do without that backend, once one had to.
+    pub fn why(&self) -> Vec<String> {
+        self.why.iter().chain(self.fell_back.get()).cloned().collect()
     }
 
     /// Most pages one read may ask for.
@@ -128,7 +136,9 @@ impl PageFile {
     /// A reader for one thread, to be kept for many queries.
     ///
     /// # Errors
-    /// When the system has no room for one more: memory, threads, file descriptors.
+    /// When the system has no room for one more: memory, threads, file descriptors. A ring or
+    /// context that is refused is an error only if that backend was demanded: with `auto` the reader
+    /// runs on the pool, and `why` says so.
     pub fn reader(self: &Arc<Self>) -> Result<Box<dyn PageReader>, ReadError> {
         self.reader_with_slots(self.options.slots)
     }
@@ -142,24 +152,27 @@ impl PageFile {
         slots: u32,
     ) -> Result<Box<dyn PageReader>, ReadError> {
         check_slots(slots, self.options.max_pages_per_read)?;
-        let reader = self.plain_reader(slots)?;
-        Ok(match &self.faults {
-            Some(faults) => {
-                Box::new(FaultyReader::new(reader, Arc::clone(&self.extent), faults.clone()))
-            }
-            None => reader,
-        })
+        let faults = self.faults.for_reader();
+        let reader = self.plain_reader(slots, &faults)?;
+        Ok(faults.wrap(reader))
     }
 
-    fn plain_reader(&self, slots: u32) -> Result<Box<dyn PageReader>, ReadError> {
-        let book = || Slots::new(Arc::clone(&self.extent), slots, self.options.max_pages_per_read);
+    fn plain_reader(
+        &self,
+        slots: u32,
+        faults: &Injector,
+    ) -> Result<Box<dyn PageReader>, ReadError> {
+        let book = || Slots::new(Arc::clone(&self.extent), slots, &self.options, faults.clone());
         match &self.source {
             Source::Memory(pages) => Ok(Box::new(MemReader::new(Arc::clone(pages), book()))),
             Source::Disk { file, backend, pool, .. } => {
-                if *backend == Backend::IoUring {
-                    match choose::ring_reader(file, book()) {
-                        Err(_) if self.options.backend == Backend::Auto => {}
-                        made => return made,
+                if *backend != Backend::Pread {
+                    match choose::reader(*backend, file, book()) {
+                        Ok(reader) => return Ok(reader),
+                        Err(error) if self.options.backend == Backend::Auto => {
+                            self.fell_back.get_or_init(|| refusal::fallback(*backend, &error));
+                        }
+                        Err(error) => return Err(refusal::of_reader(error)),
                     }
                 }
                 let pool = pool.get_or_init(|| self.new_pool(file));
@@ -194,7 +207,7 @@ impl PageFile {
                 Request::new(0, first, out.len()).read(file, &self.extent, out)?;
             }
         }
-        self.faults.as_ref().map_or(Ok(()), |faults| faults.strike(&self.extent, first, out))
+        self.faults.strike(&self.extent, first, out)
     }
 
     fn read_through_bounce(

@@ -34,9 +34,10 @@
 //! # }
 //! ```
 //!
-//! Backends: an io_uring per reader (Linux), a thread pool per file that calls `pread`, and memory.
-//! [`Backend::Auto`] takes the first that reads a page, and [`PageFile::why`] tells what was
-//! skipped. It is not a cache and not an async runtime, and it never writes.
+//! Backends: an io_uring or a kernel AIO context per reader (Linux), a thread pool per file that
+//! calls `pread`, and memory. [`Backend::Auto`] takes the first that reads a page, and
+//! [`PageFile::why`] tells what was skipped. A device that does not answer becomes an error. It is not
+//! a cache and not an async runtime, and it never writes.
 
 mod options;
 mod error;
@@ -46,19 +47,25 @@ mod direct;
 mod buffer;
 mod request;
 mod slots;
+mod watchdog;
 mod choose;
+mod refusal;
 #[cfg(target_os = "linux")]
 mod locked;
 #[cfg(target_os = "linux")]
 mod uring;
+#[cfg(target_os = "linux")]
+mod aio;
 mod pool;
 mod mem;
+#[cfg_attr(not(feature = "fault-injection"), path = "fault/off.rs")]
 mod fault;
 mod probe;
 mod trim;
 
 pub use buffer::AlignedBuf;
 pub use error::{OpenError, OptionError, ReadError};
+#[cfg(feature = "fault-injection")]
 pub use fault::{Fault, Faults};
 pub use file::PageFile;
 pub use options::{Backend, Direct, OpenOptions, most_slots};

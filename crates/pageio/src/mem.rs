@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use crate::slots::Slots;
 use crate::{AlignedBuf, Backend, Completion, PAGE, PageReader, ReadError, Slot};
@@ -28,7 +30,9 @@ impl PageReader for MemReader {
         let slot = self.slots.begin(tag, first, count)?;
         // Cannot truncate: `begin` has checked the page against what is in memory.
         self.first[slot as usize] = first as usize;
-        self.queued.push_back(slot);
+        if !self.slots.silenced(slot) {
+            self.queued.push_back(slot);
+        }
         Ok(())
     }
 
@@ -40,17 +44,25 @@ impl PageReader for MemReader {
     fn poll(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
         let ended = std::mem::take(&mut self.flushed);
         for slot in self.queued.drain(..ended) {
-            done.extend(self.slots.end(slot, Ok(())));
+            while let Some(request) = self.slots.request(slot) {
+                let read = request.rest().len();
+                done.extend(self.slots.advance(slot, Ok(read)));
+            }
         }
         Ok(ended)
     }
 
     fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
-        if self.in_flight() == 0 {
-            return Err(ReadError::Idle);
-        }
+        self.slots.expect_reads()?;
         self.flush()?;
-        self.poll(done)
+        if self.flushed > 0 {
+            return self.poll(done);
+        }
+        // Only an injected silence leaves a read that does not end.
+        thread::sleep(self.slots.timeout().unwrap_or(Duration::MAX));
+        let error = self.slots.no_answer(Backend::Memory);
+        self.slots.abandon();
+        Err(error)
     }
 
     fn bytes(&self, slot: Slot) -> &[u8] {
@@ -72,6 +84,14 @@ impl PageReader for MemReader {
         for slot in self.queued.drain(..) {
             self.slots.discard(slot);
         }
+        while self.in_flight() > 0 {
+            // An injected silence; `wait` gives up.
+            let _ = self.wait(&mut Vec::new());
+        }
+    }
+
+    fn usable(&self) -> bool {
+        self.slots.usable()
     }
 
     fn backend(&self) -> Backend {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::{OptionError, PAGE};
 
@@ -9,11 +10,15 @@ use crate::{OptionError, PAGE};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backend {
-    /// The first of `io_uring`, `pread` that reads a page of the file.
+    /// The first of `io_uring`, `aio` and `pread` that reads a page of the file. For a file without
+    /// `O_DIRECT`, `aio` is skipped.
     #[default]
     Auto,
     /// One io_uring per reader: least CPU per read. Linux 5.6 or later, where it is allowed.
     IoUring,
+    /// One kernel AIO context per reader, Linux: nearly as good, and allowed where containers forbid
+    /// io_uring. Without `O_DIRECT` it blocks while it submits.
+    Aio,
     /// A thread pool per file that calls `pread`: runs anywhere, costs more CPU.
     Pread,
     /// The whole file read into memory at open.
@@ -46,6 +51,9 @@ pub struct OpenOptions {
     /// `slots * max_pages_per_read * 4096` bytes of addresses, and of memory what its deepest queue
     /// so far has touched.
     pub max_pages_per_read: u32,
+    /// How long a [`wait`](crate::PageReader::wait) may last without any read ending before the
+    /// device counts as dead; 30 seconds by default, `None` for ever.
+    pub timeout: Option<Duration>,
 }
 
 impl Default for OpenOptions {
@@ -55,6 +63,7 @@ impl Default for OpenOptions {
             direct: Direct::Auto,
             slots: 64,
             max_pages_per_read: 1,
+            timeout: Some(Duration::from_secs(30)),
         }
     }
 }
@@ -73,6 +82,13 @@ impl OpenOptions {
                 option: "max_pages_per_read",
                 found: self.max_pages_per_read.to_string(),
                 expected: "1 to 1024",
+            });
+        }
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(OptionError {
+                option: "timeout",
+                found: "0 s".to_owned(),
+                expected: "more than 0, or none",
             });
         }
         check_slots(self.slots, self.max_pages_per_read)
@@ -110,6 +126,7 @@ impl fmt::Display for Backend {
         f.pad(match self {
             Backend::Auto => "auto",
             Backend::IoUring => "io_uring",
+            Backend::Aio => "aio",
             Backend::Pread => "pread",
             Backend::Memory => "memory",
         })
@@ -123,12 +140,13 @@ impl FromStr for Backend {
         match name {
             "auto" => Ok(Backend::Auto),
             "io_uring" => Ok(Backend::IoUring),
+            "aio" => Ok(Backend::Aio),
             "pread" => Ok(Backend::Pread),
             "memory" => Ok(Backend::Memory),
             _ => Err(OptionError {
                 option: "backend",
                 found: name.to_owned(),
-                expected: "auto, io_uring, pread or memory",
+                expected: "auto, io_uring, aio, pread or memory",
             }),
         }
     }

@@ -6,17 +6,20 @@
 //!
 //! A job owns its buffer on the way and the inbox gives it back, so no thread ever writes to
 //! memory that a reader can see, and nothing here is unsafe. Threads are started when reads queue
-//! up and nobody is idle, a bounded number of them, and are joined when the file is dropped.
+//! up and nobody is idle, a bounded number of them, and are joined when the file is dropped; not so
+//! when a reader has given up on them, for the system call of a dead device does not return.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::request::{Extent, Request};
 use crate::slots::Slots;
+use crate::watchdog::Patience;
 use crate::{AlignedBuf, Backend, Completion, PAGE, PageReader, ReadError, Slot};
 
 /// More threads than this cost more CPU than the deeper queue brings.
@@ -26,6 +29,7 @@ const STACK_BYTES: usize = 128 * 1024;
 
 pub(crate) struct Pool {
     shared: Arc<Shared>,
+    stuck: AtomicBool,
 }
 
 struct Shared {
@@ -68,7 +72,7 @@ struct Ended {
 impl Pool {
     pub(crate) fn new(file: Arc<File>, extent: Arc<Extent>) -> Pool {
         let shared = Shared { file, extent, work: Mutex::default(), queued: Condvar::new() };
-        Pool { shared: Arc::new(shared) }
+        Pool { shared: Arc::new(shared), stuck: AtomicBool::new(false) }
     }
 
     /// Starts threads until `wanted` are idle or the pool is full. Fails only when there is no
@@ -102,6 +106,12 @@ impl Pool {
         }
         Ok(())
     }
+
+    /// Forgets what a reader still wants, and that threads would end.
+    fn give_up(&self, inbox: &Arc<Inbox>) {
+        self.stuck.store(true, Ordering::Relaxed);
+        lock(&self.shared.work).jobs.retain(|job| !Arc::ptr_eq(&job.inbox, inbox));
+    }
 }
 
 impl Drop for Pool {
@@ -112,6 +122,9 @@ impl Drop for Pool {
             std::mem::take(&mut work.threads)
         };
         self.shared.queued.notify_all();
+        if self.stuck.load(Ordering::Relaxed) {
+            return;
+        }
         for thread in threads {
             // A worker has no reason to panic, and a drop has nobody to tell.
             let _ = thread.join();
@@ -146,10 +159,17 @@ impl Inbox {
         self.arrived.notify_one();
     }
 
-    fn wait(&self) -> MutexGuard<'_, Vec<Ended>> {
-        self.arrived
-            .wait_while(lock(&self.ended), |ended| ended.is_empty())
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Waits until something has ended, no longer than `limit`.
+    fn wait(&self, limit: Option<Duration>) -> MutexGuard<'_, Vec<Ended>> {
+        let ended = lock(&self.ended);
+        let none = |ended: &mut Vec<Ended>| ended.is_empty();
+        match limit {
+            None => self.arrived.wait_while(ended, none).unwrap_or_else(PoisonError::into_inner),
+            Some(limit) => {
+                let waited = self.arrived.wait_timeout_while(ended, limit, none);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        }
     }
 }
 
@@ -188,6 +208,12 @@ impl PoolReader {
         made.map_or_else(|| AlignedBuf::zeroed(self.slots.slot_bytes() / PAGE), Ok)
     }
 
+    /// Jobs under way keep their buffers.
+    fn abandon(&mut self) {
+        self.pool.give_up(&self.inbox);
+        self.slots.abandon();
+    }
+
     fn failed(&self, cause: io::Error) -> ReadError {
         ReadError::Backend {
             path: self.slots.extent().path.clone(),
@@ -197,8 +223,12 @@ impl PoolReader {
         }
     }
 
-    fn collect(&mut self, wait: bool, done: &mut Vec<Completion>) -> usize {
-        let mut ended = if wait { self.inbox.wait() } else { lock(&self.inbox.ended) };
+    /// Takes in what has ended, waiting for it as long as `patience` lasts, if there is any.
+    fn collect(&mut self, patience: Option<&Patience>, done: &mut Vec<Completion>) -> usize {
+        let mut ended = match patience {
+            Some(patience) => self.inbox.wait(patience.left()),
+            None => lock(&self.inbox.ended),
+        };
         let count = ended.len();
         for Ended { slot, buf, result } in ended.drain(..) {
             self.bufs[slot as usize] = Some(buf);
@@ -219,6 +249,9 @@ impl PageReader for PoolReader {
                 return Err(error);
             }
         };
+        if self.slots.silenced(slot) {
+            return Ok(());
+        }
         if let Some(request) = self.slots.request(slot).cloned() {
             self.queued.push(Job { slot, request, buf, inbox: Arc::clone(&self.inbox) });
         }
@@ -236,15 +269,22 @@ impl PageReader for PoolReader {
         if self.inbox.count.load(Ordering::Acquire) == 0 {
             return Ok(0);
         }
-        Ok(self.collect(false, done))
+        Ok(self.collect(None, done))
     }
 
     fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
-        if self.in_flight() == 0 {
-            return Err(ReadError::Idle);
-        }
+        self.slots.expect_reads()?;
         self.flush()?;
-        Ok(self.collect(true, done))
+        let patience = Patience::start(self.slots.timeout());
+        while !patience.is_over() {
+            let ended = self.collect(Some(&patience), done);
+            if ended > 0 {
+                return Ok(ended);
+            }
+        }
+        let error = self.slots.no_answer(Backend::Pread);
+        self.abandon();
+        Err(error)
     }
 
     fn bytes(&self, slot: Slot) -> &[u8] {
@@ -267,11 +307,17 @@ impl PageReader for PoolReader {
         }
         let mut discarded = Vec::new();
         while self.in_flight() > 0 {
-            self.collect(true, &mut discarded);
+            if self.wait(&mut discarded).is_err() {
+                self.abandon();
+            }
         }
         for completion in discarded {
             self.slots.release(completion.slot);
         }
+    }
+
+    fn usable(&self) -> bool {
+        self.slots.usable()
     }
 
     fn backend(&self) -> Backend {

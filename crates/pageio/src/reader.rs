@@ -33,7 +33,8 @@ pub struct Completion {
 
 /// Reads pages of one [`PageFile`](crate::PageFile), several at a time, for one thread.
 ///
-/// A reader may be moved to another thread at any time. Dropping it waits for what is in flight.
+/// A reader may be moved to another thread at any time. Dropping it waits for what is in flight, as
+/// [`drain`](Self::drain) does.
 pub trait PageReader: Send {
     /// Queues a read of `count` pages starting at page `first`; `tag` comes back with the
     /// completion and need not be unique. Nothing is in the device before [`flush`](Self::flush)
@@ -54,7 +55,9 @@ pub trait PageReader: Send {
     /// Like `poll`, but flushes first and blocks until at least one read has ended.
     ///
     /// # Errors
-    /// [`ReadError::Idle`] when nothing is in flight.
+    /// [`ReadError::Idle`] when nothing is in flight. [`ReadError::NoAnswer`] when no read has ended
+    /// for [`OpenOptions::timeout`](crate::OpenOptions::timeout): the reader is then not
+    /// [`usable`](Self::usable) any more, and dropping it does not wait.
     fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError>;
 
     /// The pages of a completion, aligned to [`PAGE`](crate::PAGE); empty when the read failed.
@@ -72,12 +75,16 @@ pub trait PageReader: Send {
     /// Reads submitted and not yet reported by `poll` or `wait`, queued ones included.
     fn in_flight(&self) -> usize;
 
-    /// Waits for everything in flight and throws it away, for use after an error or a cancelled
+    /// Waits for everything in flight, no longer than a `wait` may, and throws it away, for use after an error or a cancelled
     /// search. Afterwards `in_flight()` is 0 and nothing writes to a buffer any more. Completions
     /// already reported keep their slots.
     fn drain(&mut self);
 
-    /// What this reader runs on. It differs from the file's backend only when `auto` chose a
-    /// ring and the system has no room for one more.
+    /// `false` once it has given up on reads that do not come back: it takes no more, and a new
+    /// reader is needed.
+    fn usable(&self) -> bool;
+
+    /// What this reader runs on. It differs from the file's backend only when that was chosen by
+    /// `auto` and the system has no room for one more ring or context.
     fn backend(&self) -> Backend;
 }

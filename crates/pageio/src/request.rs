@@ -14,6 +14,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use crate::fault::Harm;
 use crate::{PAGE, ReadError};
 
 /// Attempts without a page gained before a read is given up, so that nothing tries for ever.
@@ -51,6 +52,7 @@ pub(crate) struct Request {
     /// Bytes there, a whole number of pages.
     done: usize,
     stalls: u32,
+    pub(crate) harm: Harm,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -61,7 +63,7 @@ pub(crate) enum Step {
 
 impl Request {
     pub(crate) fn new(tag: u64, first: u64, len: usize) -> Request {
-        Request { tag, first, len, done: 0, stalls: 0 }
+        Request { tag, first, len, done: 0, stalls: 0, harm: Harm::default() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -78,7 +80,8 @@ impl Request {
         self.first * PAGE as u64 + self.done as u64
     }
 
-    fn page(&self) -> u64 {
+    /// The first page that is not there yet.
+    pub(crate) fn page(&self) -> u64 {
         self.first + (self.done / PAGE) as u64
     }
 
@@ -88,7 +91,7 @@ impl Request {
         extent: &Extent,
         outcome: io::Result<usize>,
     ) -> Result<Step, ReadError> {
-        match outcome {
+        match self.harm.alter(&mut self.done, outcome) {
             Ok(read) => {
                 let there = (self.done + read).min(self.len);
                 let whole = there - there % PAGE;

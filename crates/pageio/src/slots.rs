@@ -5,9 +5,11 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::fault::Injector;
 use crate::request::{Extent, Request, Step};
-use crate::{Completion, PAGE, ReadError, Slot};
+use crate::{Backend, Completion, OpenOptions, PAGE, ReadError, Slot};
 
 pub(crate) struct Slots {
     extent: Arc<Extent>,
@@ -16,6 +18,11 @@ pub(crate) struct Slots {
     /// A stack, so that the buffer last used, still in the CPU's cache, is used next.
     free: Vec<u32>,
     reading: usize,
+    /// How long a wait may last.
+    timeout: Option<Duration>,
+    /// Given up: the kernel may still write to slots that nobody waits for.
+    abandoned: bool,
+    injector: Injector,
 }
 
 enum State {
@@ -26,10 +33,19 @@ enum State {
 }
 
 impl Slots {
-    pub(crate) fn new(extent: Arc<Extent>, slots: u32, max_pages: u32) -> Slots {
+    /// The book of a reader with `slots` slots, whatever the options say of them.
+    pub(crate) fn new(
+        extent: Arc<Extent>,
+        slots: u32,
+        options: &OpenOptions,
+        injector: Injector,
+    ) -> Slots {
         Slots {
             extent,
-            max_pages,
+            max_pages: options.max_pages_per_read,
+            timeout: options.timeout,
+            injector,
+            abandoned: false,
             state: (0..slots).map(|_| State::Free).collect(),
             free: (0..slots).rev().collect(),
             reading: 0,
@@ -53,6 +69,28 @@ impl Slots {
         self.reading
     }
 
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// Whether the reader can go on.
+    pub(crate) fn usable(&self) -> bool {
+        !self.abandoned
+    }
+
+    /// An error unless there is something to wait for.
+    pub(crate) fn expect_reads(&self) -> Result<(), ReadError> {
+        match self.reading {
+            0 if self.abandoned => Err(self.given_up()),
+            0 => Err(ReadError::Idle),
+            _ => Ok(()),
+        }
+    }
+
+    fn given_up(&self) -> ReadError {
+        ReadError::GivenUp { path: self.extent.path.clone() }
+    }
+
     /// Takes a slot for a new read.
     pub(crate) fn begin(&mut self, tag: u64, first: u64, count: u32) -> Result<u32, ReadError> {
         if !(1..=self.max_pages).contains(&count) {
@@ -64,8 +102,12 @@ impl Slots {
             });
         }
         self.extent.check(first, u64::from(count))?;
+        if self.abandoned {
+            return Err(self.given_up());
+        }
         let slot = self.free.pop().ok_or(ReadError::Full { slots: self.state.len() })?;
-        let request = Request::new(tag, first, count as usize * PAGE);
+        let mut request = Request::new(tag, first, count as usize * PAGE);
+        request.harm = self.injector.decide(slot, first, count);
         self.state[slot as usize] = State::Reading(request);
         self.reading += 1;
         Ok(slot)
@@ -76,6 +118,14 @@ impl Slots {
         match self.state.get_mut(slot as usize) {
             Some(State::Reading(request)) => Some(request),
             _ => None,
+        }
+    }
+
+    /// Whether the slot's read is to be kept from the device: never without injected faults.
+    pub(crate) fn silenced(&self, slot: u32) -> bool {
+        match self.state.get(slot as usize) {
+            Some(State::Reading(request)) => request.harm.silences(),
+            _ => false,
         }
     }
 
@@ -105,8 +155,26 @@ impl Slots {
         }
     }
 
-    /// Gives up the slots still being read: they count as neither reading nor free again.
+    /// What to say of a wait that has lasted too long.
+    pub(crate) fn no_answer(&self, backend: Backend) -> ReadError {
+        let waiting = self.state.iter().find_map(|state| match state {
+            State::Reading(request) => Some(request),
+            State::Free | State::Ready(_) => None,
+        });
+        ReadError::NoAnswer {
+            path: self.extent.path.clone(),
+            page: waiting.map_or(0, Request::page),
+            offset: waiting.map_or(0, Request::offset),
+            reads: self.reading,
+            seconds: self.timeout.unwrap_or_default().as_secs_f64(),
+            backend,
+        }
+    }
+
+    /// Gives up the slots still being read: they count as neither reading nor free again, and no
+    /// new read is taken.
     pub(crate) fn abandon(&mut self) {
+        self.abandoned = true;
         for state in &mut self.state {
             if matches!(state, State::Reading(_)) {
                 *state = State::Free;

@@ -25,14 +25,12 @@ use io_uring::{IoUring, opcode, squeue, types};
 use crate::buffer::Slab;
 use crate::locked::Locked;
 use crate::slots::Slots;
+use crate::watchdog::{MAX_REFUSALS, Patience, REFUSAL_PAUSE};
 use crate::{Backend, Completion, PageReader, ReadError, Slot};
 
 /// Slots whose buffers are registered. Registered memory is pinned, so all of it is in RAM; the
 /// buffers of further slots, which only very deep queues use, take memory when they are used.
 const REGISTERED_SLOTS: usize = 256;
-
-/// How often a kernel that is out of memory for requests is asked again, a millisecond apart.
-const MAX_REFUSALS: u32 = 1000;
 
 pub(crate) struct UringReader {
     /// Declared before the slab, so closed before the slab is freed.
@@ -44,6 +42,8 @@ pub(crate) struct UringReader {
     /// Reads in the submission queue, the device or the completion queue.
     outstanding: usize,
     registered: Registered,
+    /// Whether the ring can wait for a limited time: Linux 5.11 or later.
+    timed: bool,
     /// Kept open for the reads by descriptor.
     file: Arc<File>,
 }
@@ -60,7 +60,7 @@ impl UringReader {
         let ring = build(slots.len() as u32)
             .map_err(|cause| failed(&slots, "cannot set up a ring", cause))?;
         let registered = register(&ring, &file, &slab, slots.slot_bytes());
-        let room = slots.len();
+        let (room, timed) = (slots.len(), ring.params().is_feature_ext_arg());
         Ok(UringReader {
             ring,
             slab,
@@ -69,8 +69,14 @@ impl UringReader {
             due: VecDeque::with_capacity(room),
             outstanding: 0,
             registered,
+            timed,
             file,
         })
+    }
+
+    fn take_queued(&mut self) {
+        let slots = &self.slots;
+        self.due.extend(self.queued.drain(..).filter(|&slot| !slots.silenced(slot)));
     }
 
     /// Moves due reads into the submission queue as far as there is room.
@@ -125,7 +131,7 @@ impl UringReader {
             if before == 0 {
                 return Ok(());
             }
-            self.enter(0)?;
+            self.enter(0, None)?;
             if self.pushed() == before {
                 return Ok(());
             }
@@ -133,16 +139,36 @@ impl UringReader {
     }
 
     /// One system call: hands over the submission queue and waits for `want` completions, unless
-    /// interrupted. `false` when the kernel has no room now. What it left stays in the queue.
-    fn enter(&self, want: usize) -> Result<bool, ReadError> {
-        match self.ring.submit_and_wait(want) {
+    /// interrupted, and no longer than `limit`. `false` when the kernel has no room now. What it left
+    /// stays in the queue.
+    fn enter(&self, want: usize, limit: Option<Duration>) -> Result<bool, ReadError> {
+        let entered = match limit {
+            Some(limit) if self.timed => {
+                let limit = types::Timespec::from(limit);
+                let args = types::SubmitArgs::new().timespec(&limit);
+                self.ring.submitter().submit_with_args(want, &args)
+            }
+            Some(limit) => self.ring.submit().and_then(|_| self.await_completion(limit)),
+            None => self.ring.submit_and_wait(want),
+        };
+        match entered {
             Ok(_) => Ok(true),
             Err(cause) => match cause.raw_os_error() {
-                Some(libc::EINTR) => Ok(true),
+                Some(libc::EINTR | libc::ETIME) => Ok(true),
                 Some(libc::EAGAIN | libc::EBUSY) => Ok(false),
                 _ => Err(failed(&self.slots, "cannot enter the ring", cause)),
             },
         }
+    }
+
+    /// Waits no longer than `limit` where the ring itself cannot: its
+    /// descriptor is readable when there is a completion.
+    fn await_completion(&self, limit: Duration) -> io::Result<usize> {
+        let mut ring = libc::pollfd { fd: self.ring.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let milliseconds = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX).saturating_add(1);
+        // SAFETY: one whole pollfd, which lives through the call.
+        let result = unsafe { libc::poll(&raw mut ring, 1, milliseconds) };
+        usize::try_from(result).map_err(|_| io::Error::last_os_error())
     }
 
     /// Takes in what has completed, without a system call.
@@ -161,6 +187,14 @@ impl UringReader {
         }
         done.len() - before
     }
+
+    /// The kernel may still write to the slab: it can never be freed or read into again. Closing
+    /// the ring does not wait for its reads.
+    fn abandon(&mut self) {
+        self.slab.leak();
+        std::mem::forget(self.registered.buffers.take());
+        self.slots.abandon();
+    }
 }
 
 impl PageReader for UringReader {
@@ -170,14 +204,14 @@ impl PageReader for UringReader {
     }
 
     fn flush(&mut self) -> Result<(), ReadError> {
-        self.due.extend(self.queued.drain(..));
+        self.take_queued();
         self.hand_over()
     }
 
     fn poll(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
         let mut ended = self.reap(done);
         if ended == 0 && self.ring.submission().taskrun() {
-            self.enter(0)?;
+            self.enter(0, None)?;
             ended = self.reap(done);
         }
         match self.hand_over() {
@@ -187,25 +221,29 @@ impl PageReader for UringReader {
     }
 
     fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
-        if self.in_flight() == 0 {
-            return Err(ReadError::Idle);
-        }
-        self.due.extend(self.queued.drain(..));
+        self.slots.expect_reads()?;
+        self.take_queued();
+        let patience = Patience::start(self.slots.timeout());
         let mut refusals = 0;
         while refusals < MAX_REFUSALS {
             self.fill();
             let accepted = if self.ring.completion().is_empty() {
-                self.enter(1)?
+                self.enter(1, patience.left())?
             } else {
-                self.pushed() == 0 || self.enter(0)?
+                self.pushed() == 0 || self.enter(0, None)?
             };
             let ended = self.reap(done);
             if ended > 0 {
                 return Ok(ended);
             }
+            if patience.is_over() {
+                let error = self.slots.no_answer(Backend::IoUring);
+                self.abandon();
+                return Err(error);
+            }
             if !accepted {
                 refusals += 1;
-                thread::sleep(Duration::from_millis(1));
+                thread::sleep(REFUSAL_PAUSE);
             }
         }
         let cause = io::Error::from_raw_os_error(libc::EAGAIN);
@@ -234,15 +272,16 @@ impl PageReader for UringReader {
         let mut discarded = Vec::new();
         while self.in_flight() > 0 {
             if self.wait(&mut discarded).is_err() {
-                // The ring is broken and the kernel may still write to the slab: it can never be
-                // freed or read into again.
-                self.slab.leak();
-                self.slots.abandon();
+                self.abandon();
             }
         }
         for completion in discarded {
             self.slots.release(completion.slot);
         }
+    }
+
+    fn usable(&self) -> bool {
+        self.slots.usable()
     }
 
     fn backend(&self) -> Backend {
@@ -297,3 +336,6 @@ fn failed(slots: &Slots, doing: &'static str, cause: io::Error) -> ReadError {
     let path = slots.extent().path.clone();
     ReadError::Backend { path, backend: Backend::IoUring, doing, cause }
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,13 +39,18 @@ impl Fixture {
         Arc::new(PageFile::open(&self.path, options).unwrap())
     }
 
-    /// The file opened on every backend, direct and buffered. A ring may be forbidden here; with
-    /// `PAGEIO_REQUIRE_RING` in the environment that is a failure.
+    /// The file opened on every backend, direct and buffered. Rings and AIO may be forbidden here;
+    /// with `PAGEIO_REQUIRE_RING` in the environment that is a failure.
     pub(crate) fn every_way(&self, slots: u32, max_pages_per_read: u32) -> Vec<Arc<PageFile>> {
+        self.every_way_with(&OpenOptions { slots, max_pages_per_read, ..OpenOptions::default() })
+    }
+
+    /// As `every_way`, with the other options as they are given.
+    pub(crate) fn every_way_with(&self, options: &OpenOptions) -> Vec<Arc<PageFile>> {
         let mut files = Vec::new();
-        for backend in [Backend::IoUring, Backend::Pread, Backend::Memory] {
+        for backend in [Backend::IoUring, Backend::Aio, Backend::Pread, Backend::Memory] {
             for direct in [Direct::Auto, Direct::Off] {
-                let options = OpenOptions { backend, direct, slots, max_pages_per_read };
+                let options = OpenOptions { backend, direct, ..options.clone() };
                 match PageFile::open(&self.path, &options) {
                     Ok(file) => files.push(Arc::new(file)),
                     Err(OpenError::Backend { .. })

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 
-use pageio::{OpenOptions, PageFile, PageReader};
+use pageio::{Direct, OpenOptions, PageFile, PageReader};
 
 use crate::fixture::{Fixture, collect_all, name, page_bytes};
 
@@ -75,27 +75,33 @@ fn a_reader_outlives_the_thread_that_made_it() {
 }
 
 #[test]
-fn many_files_are_open_with_readers_at_once() {
+fn many_files_are_open_with_several_readers_each() {
     let fixtures: Vec<Fixture> = (0..64).map(|_| Fixture::new(4)).collect();
-    let mut open = Vec::new();
-    for fixture in &fixtures {
-        let file = fixture.open(&OpenOptions::default());
-        let mut reader = file.reader().unwrap();
-        submit_all(reader.as_mut(), 4);
-        open.push((file, reader));
-    }
-    for (file, reader) in &mut open {
-        assert_collects_all(reader.as_mut(), file);
+    for like in fixtures[0].every_way(64, 1) {
+        let direct = if like.direct() { Direct::On } else { Direct::Off };
+        let options = OpenOptions { backend: like.backend(), direct, ..OpenOptions::default() };
+        let mut open = Vec::new();
+        for fixture in &fixtures {
+            let file = fixture.open(&options);
+            for _ in 0..4 {
+                let mut reader = file.reader_with_slots(8).unwrap();
+                submit_all(reader.as_mut(), 4);
+                open.push((Arc::clone(&file), reader));
+            }
+        }
+        for (file, reader) in &mut open {
+            assert_collects_all(reader.as_mut(), file);
+        }
     }
 }
 
 #[test]
-fn eighty_threads_read_one_file_at_once() {
+fn two_hundred_and_fifty_six_threads_read_one_file_at_once() {
     let fixture = Fixture::new(64);
     for file in fixture.every_way(8, 1) {
-        let all_have_readers = Barrier::new(80);
+        let all_have_readers = Barrier::new(256);
         thread::scope(|scope| {
-            for _ in 0..80 {
+            for _ in 0..256 {
                 scope.spawn(|| {
                     let reader = file.reader();
                     all_have_readers.wait(); // before a panic, or the others wait for ever

@@ -7,4 +7,6 @@ mod reads;
 mod slots;
 mod lifetimes;
 mod failures;
+mod faults;
+mod watchdog;
 mod opening;

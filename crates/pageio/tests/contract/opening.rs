@@ -1,6 +1,7 @@
 //! What can be opened, in which mode, and what is said when it cannot.
 
 use std::path::Path;
+use std::time::Duration;
 
 use pageio::{Backend, Direct, OpenError, OpenOptions, PAGE, PageFile};
 
@@ -42,11 +43,29 @@ fn what_is_not_a_file_is_refused() {
 fn automatic_choices_are_resolved_and_a_skipped_one_is_explained() {
     let fixture = Fixture::new(2);
     let file = fixture.open(&OpenOptions::default());
-    assert!(matches!(file.backend(), Backend::IoUring | Backend::Pread));
-    let skipped = usize::from(file.backend() == Backend::Pread) + usize::from(!file.direct());
+    let skipped = match file.backend() {
+        Backend::IoUring => 0,
+        Backend::Aio => 1,
+        Backend::Pread => 2,
+        other => panic!("{other}"),
+    };
+    let skipped = skipped + usize::from(!file.direct());
     assert_eq!(file.why().len(), skipped, "{:?}", file.why());
     let buffered = fixture.open(&OpenOptions { direct: Direct::Off, ..OpenOptions::default() });
     assert!(!buffered.direct());
+}
+
+#[test]
+fn aio_through_the_page_cache_runs_if_asked_for_and_says_that_it_blocks() {
+    let fixture = Fixture::new(2);
+    let [direct, buffered] = [Direct::Auto, Direct::Off].map(|direct| {
+        let options = OpenOptions { backend: Backend::Aio, direct, ..OpenOptions::default() };
+        PageFile::open(&fixture.path, &options)
+    });
+    let (Ok(direct), Ok(buffered)) = (direct, buffered) else { return };
+    assert_eq!((direct.backend(), buffered.backend()), (Backend::Aio, Backend::Aio));
+    assert!(!direct.direct() || direct.why().is_empty(), "{:?}", direct.why());
+    assert!(buffered.why()[0].contains("while it submits"), "{:?}", buffered.why());
 }
 
 #[test]
@@ -90,6 +109,8 @@ fn absurd_options_are_refused_by_name() {
         assert!(matches!(error, OpenError::Option(_)), "{error}");
         assert!(error.to_string().contains(named), "{error}");
     }
+    let hasty = OpenOptions { timeout: Some(Duration::ZERO), ..OpenOptions::default() };
+    assert!(PageFile::open(&fixture.path, &hasty).err().unwrap().to_string().contains("timeout"));
     let file = fixture.open(&OpenOptions::default());
     assert!(file.reader_with_slots(0).is_err());
     assert!(file.reader_with_slots(16_384).is_ok());
@@ -104,13 +125,14 @@ fn absurd_options_are_refused_by_name() {
 
 #[test]
 fn names_of_modes_are_read_as_they_are_written() {
-    for backend in [Backend::Auto, Backend::IoUring, Backend::Pread, Backend::Memory] {
+    for backend in [Backend::Auto, Backend::IoUring, Backend::Aio, Backend::Pread, Backend::Memory]
+    {
         assert_eq!(backend.to_string().parse::<Backend>().unwrap(), backend);
     }
     for direct in [Direct::Auto, Direct::On, Direct::Off] {
         assert_eq!(direct.to_string().parse::<Direct>().unwrap(), direct);
     }
     let error = "spdk".parse::<Backend>().unwrap_err().to_string();
-    assert!(error.contains("auto, io_uring, pread or memory") && error.contains("spdk"));
+    assert!(error.contains("auto, io_uring, aio, pread or memory") && error.contains("spdk"));
     assert!("yes".parse::<Direct>().is_err());
 }
