@@ -118,7 +118,7 @@ pub(crate) struct OpenArgs {
     #[arg(long, value_name = "auto|on|off", default_value_t = Direct::Auto)]
     direct: Direct,
     /// Give up on a disk that answers nothing for so long; 0 waits for ever
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true)]
     io_timeout: u32,
 }
 
