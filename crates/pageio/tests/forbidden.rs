@@ -65,7 +65,8 @@ fn alone(name: &str, test: fn()) {
     let program = std::env::current_exe().unwrap();
     let run = Command::new(program).args(["--exact", name]).env("PAGEIO_TEST_ALONE", "1").output();
     let run = run.unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
 }
 
 /// Reads a page and says what carried it.

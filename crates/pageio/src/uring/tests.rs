@@ -43,3 +43,22 @@ fn a_ring_without_timed_waits_still_gives_up() {
     assert!(matches!(error, ReadError::NoAnswer { page: 2, reads: 1, .. }), "{error}");
     assert!(!reader.usable());
 }
+
+#[test]
+fn a_read_that_the_kernel_still_has_is_given_up_and_its_buffer_stays() {
+    // Nobody writes to the pipe, so a read from it is a real one that does not come back.
+    let (pipe, mut writer) = io::pipe().unwrap();
+    let extent = Arc::new(Extent { path: "pages.bin".into(), pages: 4 });
+    let options =
+        OpenOptions { timeout: Some(Duration::from_millis(300)), ..OpenOptions::default() };
+    let slots = Slots::new(extent, 4, &options, Injector::default());
+    let file = Arc::new(File::from(std::os::fd::OwnedFd::from(pipe)));
+    let Ok(mut reader) = UringReader::new(Arc::clone(&file), slots) else { return };
+    reader.submit(0, 1, 1).unwrap();
+    let error = reader.wait(&mut Vec::new()).unwrap_err();
+    assert!(matches!(error, ReadError::NoAnswer { page: 1, reads: 1, .. }), "{error}");
+    assert_eq!(reader.outstanding, 1);
+    drop(reader);
+    // If the kernel still reads it, it reads it into memory that is nobody else's.
+    writer.write_all(&[1; PAGE]).unwrap();
+}
