@@ -1,11 +1,17 @@
 //! What an index is: parameters, sizes, and how it is read.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use pageio::PageFile;
 use serde::Serialize;
 
+use crate::config::OpenOptions;
 use crate::config::{Bound, CoarseKind, Metric, RecordKind};
-use crate::store::parts::Parts;
+use crate::error::OpenError;
+use crate::store::manifest::Manifest;
+use crate::store::parts::{Outline, Parts};
+use crate::store::shape::Shape;
 
 /// A description of an open index.
 #[derive(Clone, Debug, Serialize)]
@@ -98,9 +104,30 @@ impl ListSizes {
 }
 
 impl IndexInfo {
+    /// Of an index that is not opened: what searches hold in RAM is not read, however large.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; of the files, manifest, list table and sizes are checked.
+    pub fn read(dir: &Path, o: &OpenOptions) -> Result<Self, OpenError> {
+        let outline = Outline::open(dir, o)?;
+        let resident = outline.resident();
+        let Outline { manifest, shape, offsets, records } = &outline;
+        Ok(Self::new(manifest, shape, offsets, records, resident))
+    }
+
     pub(crate) fn of(parts: &Parts) -> Self {
-        let (m, geometry, file) = (&parts.manifest, parts.records.geometry, &parts.records.file);
-        let resident = parts.resident();
+        let Parts { manifest, shape, offsets, records, .. } = parts;
+        Self::new(manifest, shape, offsets, &records.file, parts.resident())
+    }
+
+    fn new(
+        m: &Manifest,
+        shape: &Shape,
+        offsets: &[u64],
+        file: &PageFile,
+        resident: Vec<(&'static str, u64)>,
+    ) -> Self {
+        let geometry = shape.geometry();
         Self {
             format: m.format,
             uuid: m.uuid.clone(),
@@ -122,11 +149,11 @@ impl IndexInfo {
             ids_in_records: geometry.id_in_record,
             resident_bytes: resident.iter().map(|(_, bytes)| bytes).sum(),
             resident: resident.into_iter().map(|(name, b)| (name.to_string(), b)).collect(),
-            ssd_bytes: parts.shape.ssd_bytes(),
+            ssd_bytes: shape.ssd_bytes(),
             record_bytes: geometry.record_bytes,
             records_per_page: geometry.per_unit,
             pages_per_record: geometry.unit_pages,
-            list_sizes: ListSizes::of(&parts.offsets),
+            list_sizes: ListSizes::of(offsets),
             io_backend: file.backend().to_string(),
             direct: file.direct(),
             io_notes: file.why(),

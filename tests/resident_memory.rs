@@ -8,7 +8,7 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rabitq_ssd::{BuildOptions, BuildPlan, CoarseKind, Index, OpenOptions, Silent};
+use rabitq_ssd::{BuildOptions, BuildPlan, CoarseKind, Index, IndexInfo, OpenOptions, Silent};
 use support::Fixture;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -45,6 +45,8 @@ fn an_open_index_holds_what_its_plan_says_and_no_second_copy() {
         let index = Index::open(&f.path("index"), &OpenOptions::default()).unwrap();
         let held = (LIVE.load(Ordering::Relaxed) - before) as f64;
         assert_eq!(index.info().resident_bytes, planned, "{coarse}");
+        let unopened = IndexInfo::read(&f.path("index"), &OpenOptions::default()).unwrap();
+        assert_eq!(unopened.resident, index.info().resident, "{coarse}");
         let off = (held - planned as f64).abs() / planned as f64;
         assert!(off < 0.02, "{coarse}: {held} bytes held, {planned} planned");
     }

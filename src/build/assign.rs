@@ -15,10 +15,9 @@ use rayon::prelude::*;
 use std::path::Path;
 
 use super::Watch;
-use super::memory::Waves;
 use super::prepare::prepare;
-use super::stream::each_wave;
 use super::survey::Survey;
+use super::waves::Waves;
 use crate::config::Metric;
 use crate::error::BuildError;
 use crate::store::manifest::FileEntry;
@@ -82,7 +81,7 @@ pub(crate) fn assign(
     let assigner = Assigner::new(centroids, dim, AssignMethod::Auto, pool)?;
     let block = rows.waves.block_rows;
     let mut places = Vec::new();
-    each_wave(base, 0..base.n(), rows.waves.rows(), |start, values| {
+    rows.waves.each(base, 0..base.n(), |start, values| {
         watch.update("assign", start, base.n())?;
         places.resize(values.len() / dim * PLACE, 0);
         pool.install(|| {

@@ -8,11 +8,13 @@
 //! ```
 //! The number of lists stays what it was, so the size of the index does too.
 
-use cluster::{AssignMethod, Assigner, KmeansOptions, RowSlice, kmeans};
+use cluster::{AssignMethod, Assigner, KmeansOptions, kmeans_bytes};
+use rayon::prelude::*;
 
 use super::Watch;
 use super::assign::{Assignment, PLACE, Place, Rows, entries};
 use super::prepare::prepare;
+use super::train::{READING, Sample, train_lists};
 use crate::error::BuildError;
 
 /// Most rows of a list, as a multiple of the mean.
@@ -42,12 +44,27 @@ pub(crate) struct Balanced {
     pub(crate) moved: bool,
 }
 
-/// Splits lists over the limit, in `centroids` and in `assignment`.
+/// The least memory for [`balance`] besides the centroids, in bytes: to train the parts of one list,
+/// and to assign rows again.
+pub(crate) fn least_bytes(n: u64, dim: usize, nlist: usize, threads: usize) -> u64 {
+    let parts = n.div_ceil(limit(n, nlist) / 2).min(nlist as u64);
+    let rows = sample_rows(n, parts, dim);
+    let mut options = KmeansOptions::default();
+    options.memory = 0;
+    // Row numbers of all samples, in vectors that grew.
+    let samples = 16 * n.min(TRAIN_ROWS * nlist as u64);
+    let training = samples + kmeans_bytes(rows, dim, parts as usize, &options, threads);
+    training + threads as u64 * READING + 32 * nlist as u64
+}
+
+/// Splits lists over the limit, in `centroids` and in `assignment`. The samples are held in
+/// memory when they fit in `spare` bytes beside [`least_bytes`].
 pub(crate) fn balance(
     rows: Rows<'_>,
     centroids: &mut [f32],
     assignment: &Assignment,
     seed: u64,
+    spare: u64,
     pool: &rayon::ThreadPool,
     watch: &Watch<'_>,
 ) -> Result<Balanced, BuildError> {
@@ -61,7 +78,7 @@ pub(crate) fn balance(
         }
         moved = true;
         if round == 0 {
-            train(rows, &splits, centroids, assignment, seed, pool)?;
+            train(rows, &splits, centroids, assignment, seed, spare, pool, watch)?;
         } else {
             copy(&splits, centroids, rows.base.dim());
         }
@@ -104,28 +121,28 @@ fn train(
     centroids: &mut [f32],
     assignment: &Assignment,
     seed: u64,
+    spare: u64,
     pool: &rayon::ThreadPool,
+    watch: &Watch<'_>,
 ) -> Result<(), BuildError> {
     let dim = rows.base.dim();
-    let most = TRAIN_VALUES / dim as u64;
-    let wanted = |split: &Split| {
-        let parts = split.slots.len() as u64;
-        split.count.min((TRAIN_ROWS * parts).min(most).max(parts))
-    };
+    let wanted = |split: &Split| sample_rows(split.count, split.slots.len() as u64, dim);
     let samples = sample(splits, centroids.len() / dim, wanted, assignment)?;
-    for (split, sample) in splits.iter().zip(&samples) {
-        let mut values = vec![0f32; sample.len() * dim];
-        rows.base.gather_f32(sample, &mut values)?;
-        values.chunks_exact_mut(dim).for_each(|row| prepare(row, rows.metric, rows.mean));
-        let mut options = KmeansOptions::default();
-        options.seed = seed;
-        let sample = RowSlice::new(&values, dim)?;
-        let parts = kmeans(&sample, split.slots.len(), &options, pool, &|_| {})?;
+    for (split, sample) in splits.iter().zip(samples) {
+        let sample = Sample::of(rows.base, sample, rows.metric, rows.mean, watch);
+        let parts = split.slots.len();
+        let parts = train_lists(sample, parts, seed, spare, pool, watch, &|_| {})?;
         for (&slot, part) in split.slots.iter().zip(parts.chunks_exact(dim)) {
             centroids[slot as usize * dim..][..dim].copy_from_slice(part);
         }
     }
     Ok(())
+}
+
+/// Rows that train so many parts of a list of `count` rows.
+fn sample_rows(count: u64, parts: u64, dim: usize) -> u64 {
+    let most = TRAIN_VALUES / dim as u64;
+    count.min((TRAIN_ROWS * parts).min(most).max(parts))
 }
 
 /// Rows of each list that is split, at even steps.
@@ -176,7 +193,6 @@ fn reassign(
     let dim = rows.base.dim();
     let moved = split_of(splits, centroids.len() / dim, |split| &split.slots);
     let assigner = Assigner::new(centroids, dim, AssignMethod::Auto, pool)?;
-    let block = rows.waves.block_rows;
     assignment.each(|start, places| {
         watch.update("balance", start, rows.base.n())?;
         let affected: Vec<u64> = (start..)
@@ -184,8 +200,8 @@ fn reassign(
             .filter(|(_, place)| place.is_listed() && moved[place.list as usize].is_some())
             .map(|(row, _)| row)
             .collect();
-        for numbers in affected.chunks(block) {
-            let (lists, distances) = nearest(rows, &assigner, numbers)?;
+        for numbers in affected.chunks(rows.waves.rows()) {
+            let (lists, distances) = nearest(rows, &assigner, numbers, pool)?;
             for ((&row, list), distance) in numbers.iter().zip(lists).zip(distances) {
                 let at = (row - start) as usize * PLACE;
                 places[at..at + PLACE].copy_from_slice(&Place { list, distance }.to_bytes());
@@ -199,13 +215,21 @@ fn nearest(
     rows: Rows<'_>,
     assigner: &Assigner<'_>,
     numbers: &[u64],
+    pool: &rayon::ThreadPool,
 ) -> Result<(Vec<u32>, Vec<f32>), BuildError> {
-    let dim = rows.base.dim();
-    let mut values = vec![0f32; numbers.len() * dim];
-    rows.base.gather_f32(numbers, &mut values)?;
-    values.chunks_exact_mut(dim).for_each(|row| prepare(row, rows.metric, rows.mean));
+    let (dim, block) = (rows.base.dim(), rows.waves.block_rows);
     let (mut lists, mut distances) = (vec![0; numbers.len()], vec![0.0; numbers.len()]);
-    assigner.assign(&values, &mut lists, &mut distances);
+    let blocks = numbers.par_chunks(block);
+    let found = lists.par_chunks_mut(block).zip(distances.par_chunks_mut(block));
+    pool.install(|| {
+        blocks.zip(found).try_for_each(|(numbers, (lists, distances))| {
+            let mut values = vec![0f32; numbers.len() * dim];
+            rows.base.gather_f32(numbers, &mut values)?;
+            values.chunks_exact_mut(dim).for_each(|row| prepare(row, rows.metric, rows.mean));
+            assigner.assign(&values, lists, distances);
+            Ok::<(), BuildError>(())
+        })
+    })?;
     Ok((lists, distances))
 }
 

@@ -7,7 +7,7 @@
 //! When all rows fit in a buffer none is written: the sorted buffer is what the merge reads.
 
 use codec::{Encoder, Estimator, ScalarEncoder, ScalarRanges, prefix_factors, sign_code};
-use dataset::{Base, Rounding};
+use dataset::{Base, Rounding, RowSet};
 use rayon::prelude::*;
 use simd::Kernels;
 use std::path::Path;
@@ -20,7 +20,6 @@ use super::memory::Memory;
 use super::prepare::prepare;
 use super::runs::{Buffer, Layout, RunReader, Sorted};
 use super::spill::Spill;
-use super::stream::each_wave;
 use super::train::Trained;
 use crate::config::{Bound, Metric, RecordKind};
 use crate::error::BuildError;
@@ -104,7 +103,7 @@ impl Encoding<'_> {
     ) -> Result<(), BuildError> {
         let n = self.base.n();
         let mut places = Vec::new();
-        each_wave(self.base, start..n, self.memory.waves.rows(), |start, values| {
+        self.memory.waves.each(self.base, start..n, |start, values| {
             watch.update("encode", start, n)?;
             places.resize(values.len() / self.shape.dim * PLACE, 0);
             self.assignment.read(start, &mut places)?;
@@ -257,10 +256,18 @@ pub(crate) fn estimator(bound: Bound) -> Estimator {
 pub(crate) fn write_zeros(
     dir: &Path,
     tag: u32,
-    mut ids: Vec<u64>,
+    zeros: &RowSet,
+    ids: Option<&[u64]>,
 ) -> Result<(&'static str, FileEntry), BuildError> {
-    ids.sort_unstable();
     let mut file = UnitWriter::create(&dir.join(ZEROS), Geometry::ids(), tag)?;
-    ids.iter().try_for_each(|id| file.push(&[&id.to_le_bytes()]))?;
+    let mut write = |id: u64| file.push(&[&id.to_le_bytes()]);
+    match ids {
+        None => zeros.iter().try_for_each(&mut write)?,
+        Some(ids) => {
+            let mut ids: Vec<u64> = zeros.iter().map(|row| ids[row as usize]).collect();
+            ids.sort_unstable();
+            ids.into_iter().try_for_each(&mut write)?;
+        }
+    }
     Ok((ZEROS, file.finish()?.0))
 }

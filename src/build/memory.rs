@@ -5,9 +5,12 @@
 //! check     two waves of rows
 //! train     k-means over the sample, and the sample where it fits
 //! assign    two waves, centroids and the assigner's copy
+//! balance   centroids, and k-means over rows of one list or a wave of rows
+//! lists     centroids, as trained and rotated, and k-means over them (irq)
+//! scales    rotated centroids and a sample of residuals (sq8, sq4)
 //! encode    two waves, rotated centroids, two buffers of encoded rows
 //! merge     a read buffer for each run, buffers of the files (merge.rs)
-//! coarse    rotated centroids and the coarse quantizer
+//! write     rotated centroids and the coarse quantizer
 //! ```
 //! Memory decides how many rows are handled at a time and how many runs there are, never what is
 //! in the index.
@@ -17,11 +20,12 @@ use std::path::Path;
 use cluster::{AssignMethod, Assigner, KmeansOptions, kmeans_bytes};
 use dataset::{Dtype, RowSet};
 
-use super::merge;
 use super::plan::BuildPlan;
 use super::runs::Layout;
 use super::train;
-use crate::config::{BuildOptions, Metric, OnInvalid};
+use super::waves::Waves;
+use super::{balance, merge, scales};
+use crate::config::{BuildOptions, CoarseKind, Metric, OnInvalid};
 use crate::error::BuildError;
 use crate::store::shape::Shape;
 use crate::store::writer::WRITER_BYTES;
@@ -35,7 +39,9 @@ const PROCESS: u64 = 24 << 20;
 /// Stack and the allocator's arena of a thread.
 const THREAD: u64 = 2 << 20;
 /// Scratch of a thread while it encodes, besides a few rows.
-const ENCODE_THREAD: u64 = 256 << 10;
+const ENCODE_THREAD: u64 = 128 << 10;
+/// The same for each value of a row.
+const ENCODE_VALUE: u64 = 64;
 /// The span a file that is not f32 is read through.
 const READ_SPAN: u64 = 2 << 20;
 /// Least memory to read a run with, and the most: more is no faster.
@@ -46,28 +52,14 @@ const RUN_ROWS_LEAST: u64 = 4096;
 /// The share of the machine's memory a build takes unless told otherwise, in percent.
 const DEFAULT_SHARE: u64 = 60;
 
-/// How rows are cut for the threads.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Waves {
-    /// Rows that one thread works on at a time.
-    pub(crate) block_rows: usize,
-    /// Blocks that are read at a time.
-    pub(crate) blocks: usize,
-}
-
-impl Waves {
-    /// Rows that are read at a time.
-    pub(crate) fn rows(self) -> u64 {
-        (self.block_rows * self.blocks) as u64
-    }
-}
-
 /// What a build may hold, and what it will.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     pub(crate) waves: Waves,
     /// For training: the sample is held where it fits, else read when it is needed.
     pub(crate) train_bytes: u64,
+    /// The same for the parts of lists that are split, beside the least.
+    pub(crate) balance_spare: u64,
     /// Encoded rows of one of two buffers.
     pub(crate) run_rows: u64,
     /// For the buffers that runs are read with.
@@ -101,7 +93,8 @@ impl Memory {
 
     /// Whether so many encoded rows need no run on disk.
     pub(crate) fn holds(&self, stored: u64) -> bool {
-        stored <= 2 * self.run_rows
+        // A buffer numbers its rows with 32 bits.
+        stored <= (2 * self.run_rows).min(u64::from(u32::MAX))
     }
 }
 
@@ -149,73 +142,68 @@ fn cgroup_limit() -> Option<u64> {
     groups.lines().filter_map(limit_of).min()
 }
 
-/// What the parameters fix.
+/// What the parameters fix, in bytes.
 struct Terms {
     n: u64,
-    stored: u64,
     dim: u64,
-    nlist: usize,
     threads: u64,
     always: u64,
+    /// Sorting a copy of the external ids.
+    ids: u64,
+    /// Sorting those of zero rows.
+    zero_ids: u64,
+    /// Sets of rows as bytes.
+    sets: u64,
+    /// The least that training takes, and the sample.
+    train: u64,
+    sample: u64,
     /// Centroids as trained, and rotated.
     centroids: u64,
     rotated: u64,
-    /// The least that training takes, and the sample.
-    train: u64,
-    sample_bytes: u64,
-    group: u64,
     assigner: u64,
-    coarse: u64,
+    /// What the threads need to assign.
+    assigning: u64,
+    balance: u64,
+    group: u64,
+    scales: u64,
+    encoding: u64,
     layout: Layout,
     merge: u64,
-    read_span: u64,
+    coarse: u64,
 }
 
 impl Terms {
     fn of(dtype: Dtype, plan: &BuildPlan, o: &BuildOptions) -> Self {
         let shape: Shape = plan.shape(&dtype.to_string(), plan.n, 0);
-        let threads = o.threads as u64;
+        let (n, dim, nlist, threads) = (plan.n, plan.dim, plan.nlist, o.threads as u64);
         let ids = o.ids.as_ref().map_or(0, |ids| ids.len() as u64 * 8);
         let may_leave_out = o.on_invalid == OnInvalid::Skip || o.metric == Metric::Cosine;
-        let sets = if may_leave_out { 2 * RowSet::most_bytes(plan.n) } else { 0 };
-        let sample = train::sample_rows_count(plan.n, plan.dim, plan.nlist);
-        let lists = plan.nlist as u64;
+        let sets = if may_leave_out { 2 * RowSet::most_bytes(n) } else { 0 };
+        let lists = nlist as u64;
         let rotated = lists * plan.padded_dim as u64 * 4;
-        let group = if plan.coarse_lists == 0 {
-            0
-        } else {
-            2 * rotated
-                + kmeans_bytes(
-                    lists,
-                    plan.padded_dim,
-                    plan.coarse_lists,
-                    &KmeansOptions::default(),
-                    o.threads,
-                )
-        };
+        let scales =
+            if o.record.is_scalar() { scales::bytes(dim, plan.padded_dim, n, threads) } else { 0 };
         Self {
-            n: plan.n,
-            stored: plan.n,
-            dim: plan.dim as u64,
-            nlist: plan.nlist,
+            n,
+            dim: dim as u64,
             threads,
             always: PROCESS + threads * THREAD + ids + sets + lists * 32,
-            centroids: lists * plan.dim as u64 * 4,
+            ids,
+            zero_ids: if o.metric == Metric::Cosine { ids } else { 0 },
+            sets: 2 * sets,
+            train: train::least_bytes(n, dim, nlist, o.threads),
+            sample: train::sample_rows_count(n, dim, nlist) * dim as u64 * 4,
+            centroids: lists * dim as u64 * 4,
             rotated,
-            train: train::least_bytes(plan.n, plan.dim, plan.nlist, o.threads),
-            sample_bytes: sample * plan.dim as u64 * 4,
-            group,
-            assigner: Assigner::bytes_for(plan.nlist, plan.dim, AssignMethod::Auto),
-            coarse: 2 * crate::coarse::resident_bytes(
-                plan.coarse,
-                plan.coarse_lists,
-                plan.nlist,
-                plan.padded_dim,
-                plan.seed,
-            ),
+            assigner: Assigner::bytes_for(nlist, dim, AssignMethod::Auto),
+            assigning: threads * Assigner::scratch_bytes(nlist, dim, AssignMethod::Auto),
+            balance: balance::least_bytes(n, dim, nlist, o.threads),
+            group: group_bytes(plan, o.threads),
+            scales,
+            encoding: threads * (ENCODE_THREAD + ENCODE_VALUE * plan.padded_dim as u64),
             layout: Layout::of(&shape),
             merge: merge::bytes(&shape),
-            read_span: READ_SPAN,
+            coarse: coarse_bytes(plan),
         }
     }
 
@@ -225,46 +213,55 @@ impl Terms {
         let cap = cap - cap / 32;
         let free = cap.checked_sub(self.always)?;
         let waves = self.waves(free);
-        let reading = 2 * waves.rows() * (self.dim * 4 + 8) + self.read_span;
+        let reading = 2 * waves.rows() as u64 * (self.dim * 4 + 8) + READ_SPAN;
+        let again = waves.rows() as u64 * (self.dim * 4 + 24) + self.threads * READ_SPAN;
 
-        let spare = free.checked_sub(self.train)?;
-        let scratch = self.threads
-            * Assigner::scratch_bytes(self.nlist, self.dim as usize, AssignMethod::Auto);
-        let assign = self.centroids + self.assigner + reading + scratch + WRITER_BYTES;
-        let coarse = self.centroids + self.rotated + self.group.max(self.coarse);
-        free.checked_sub(assign.max(coarse))?;
-
-        let encode = self.rotated + reading + self.threads * ENCODE_THREAD + WRITER_BYTES;
+        let encode = self.rotated + reading + self.encoding + WRITER_BYTES;
         let buffers = free.checked_sub(encode)?;
         let run_rows = (buffers / 2 / self.layout.memory()).min(u64::from(u32::MAX));
         let most = free.checked_sub(self.rotated + self.merge)?;
-        let mut merge_bytes = most;
-        let in_memory = self.stored <= 2 * run_rows;
-        let (held, merging) = if in_memory {
-            let held = self.stored * self.layout.memory();
+        let mut memory = Memory {
+            waves,
+            train_bytes: free,
+            balance_spare: free.saturating_sub(self.centroids + self.balance),
+            run_rows,
+            merge_bytes: most,
+            peak: 0,
+        };
+        let (held, merging) = if memory.holds(self.n) {
+            // The buffer stays while the files are written.
+            let held = self.n * self.layout.memory();
             (held, held)
         } else {
-            if run_rows < waves.rows().max(RUN_ROWS_LEAST) {
+            if run_rows < (waves.rows() as u64).max(RUN_ROWS_LEAST) {
                 return None;
             }
-            let runs = self.stored.div_ceil(run_rows);
-            merge_bytes = merge_bytes.min(runs * RUN_READ_MOST).max(runs * RUN_READ);
-            (2 * run_rows * self.layout.memory(), merge_bytes)
+            let runs = self.n.div_ceil(run_rows);
+            let least = RUN_READ.max(self.layout.bytes() as u64);
+            memory.merge_bytes = most.min(runs * RUN_READ_MOST).max(runs * least);
+            (2 * run_rows * self.layout.memory(), memory.merge_bytes)
         };
-        // A buffer that needs no run stays while the files are written.
-        if merging > most {
-            return None;
-        }
         let stages = [
-            reading,
-            self.train + spare.min(2 * self.sample_bytes),
-            assign,
-            coarse,
+            self.ids,
+            self.sets + reading,
+            self.train,
+            self.centroids + self.assigner + self.assigning + reading + WRITER_BYTES,
+            self.centroids + self.balance,
+            self.centroids + self.assigner + self.assigning + again,
+            self.centroids + self.rotated + self.group,
+            self.rotated + self.scales,
             encode + held,
             self.rotated + self.merge + merging,
+            self.rotated + self.zero_ids,
+            self.rotated + self.coarse + WRITER_BYTES,
         ];
-        let peak = self.always + stages.into_iter().max().unwrap_or(0);
-        Some(Memory { waves, train_bytes: free, run_rows, merge_bytes, peak: peak.min(cap) })
+        let least = stages.into_iter().max().unwrap_or(0);
+        if least > free {
+            return None;
+        }
+        let sample = (free - self.train).min(2 * self.sample);
+        memory.peak = self.always + least.max(self.train + sample);
+        Some(memory)
     }
 
     /// Blocks of a size that only the dims decide, a few for each thread where memory allows.
@@ -275,4 +272,24 @@ impl Terms {
         let most = (free / 8 / bytes.max(1)).clamp(1, 4 * self.threads);
         Waves { block_rows, blocks: most as usize }
     }
+}
+
+/// What ordering the lists by groups takes, where the coarse quantizer has groups.
+fn group_bytes(plan: &BuildPlan, threads: usize) -> u64 {
+    if plan.coarse_lists == 0 {
+        return 0;
+    }
+    let (nlist, padded, options) = (plan.nlist as u64, plan.padded_dim, KmeansOptions::default());
+    kmeans_bytes(nlist, padded, plan.coarse_lists, &options, threads)
+}
+
+/// The coarse quantizer while it is built, and beside it its bytes.
+fn coarse_bytes(plan: &BuildPlan) -> u64 {
+    let (kind, inner, nlist) = (plan.coarse, plan.coarse_lists, plan.nlist);
+    let built = crate::coarse::resident_bytes(kind, inner, nlist, plan.padded_dim, plan.seed);
+    let building = match kind {
+        CoarseKind::Hnsw => Assigner::bytes_for(nlist, plan.padded_dim, AssignMethod::Hnsw),
+        _ => 0,
+    };
+    building.max(2 * built)
 }

@@ -9,8 +9,8 @@
 
 mod memory;
 mod space;
+mod waves;
 mod checkpoint;
-mod stream;
 mod survey;
 pub(crate) mod prepare;
 mod train;
@@ -46,7 +46,7 @@ use crate::error::BuildError;
 use crate::progress::Progress;
 use crate::store::manifest::{FORMAT, FileEntry, MANIFEST, Manifest};
 use crate::store::publish::Draft;
-use crate::store::writer::write_file;
+use crate::store::writer::{write_file, write_values};
 use crate::store::{BUILD, CENTROIDS, COARSE, LISTS, ROTATION, SCALES};
 use assign::{Assignment, Rows};
 use checkpoint::Checkpoint;
@@ -188,9 +188,7 @@ impl Job<'_> {
         let mut files = merge.write(runs, dir, &self.watch)?;
         self.clock.stage("merge");
         if !survey.zeros().is_empty() {
-            let id = |row: u64| o.ids.as_ref().map_or(row, |ids| ids[row as usize]);
-            let ids = survey.zeros().iter().map(id).collect();
-            files.push(encode::write_zeros(dir, tag, ids)?);
+            files.push(encode::write_zeros(dir, tag, survey.zeros(), o.ids.as_deref())?);
         }
         if let Some(scales) = &scales {
             files.push((SCALES, write_file(&dir.join(SCALES), &scales.to_bytes())?));
@@ -264,6 +262,7 @@ impl Job<'_> {
             &mut trained.centroids,
             &assignment,
             self.o.seed,
+            self.memory.balance_spare,
             &self.pool,
             &self.watch,
         )?;
@@ -342,13 +341,12 @@ fn write_resident(
     o: &BuildOptions,
     pool: &rayon::ThreadPool,
 ) -> Result<Vec<(&'static str, FileEntry)>, BuildError> {
-    let little_endian = |v: &[f32]| v.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
     let offsets: Vec<u8> = lists.offsets.iter().flat_map(|v| v.to_le_bytes()).collect();
-    let mut rotation = little_endian(&trained.mean);
+    let mut rotation: Vec<u8> = trained.mean.iter().flat_map(|v| v.to_le_bytes()).collect();
     rotation.extend(trained.rotation.to_bytes());
     let mut files = vec![
         (LISTS, write_file(&dir.join(LISTS), &offsets)?),
-        (CENTROIDS, write_file(&dir.join(CENTROIDS), &little_endian(&lists.rotated))?),
+        (CENTROIDS, write_values(&dir.join(CENTROIDS), &lists.rotated)?),
         (ROTATION, write_file(&dir.join(ROTATION), &rotation)?),
     ];
     let centroids = Centroids {

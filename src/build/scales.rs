@@ -22,6 +22,15 @@ const SAMPLE_ROWS: usize = 1 << 15;
 const SAMPLE_VALUES: usize = 1 << 24;
 /// Rows that one thread reads at a time.
 const BLOCK: usize = 1 << 10;
+/// The span of the file that a thread reads.
+const READING: u64 = 1 << 20;
+
+/// Bytes that [`train`] takes: the sample and what the threads read it with.
+pub(crate) fn bytes(dim: usize, padded: usize, n: u64, threads: u64) -> u64 {
+    let rows = n.min(SAMPLE_ROWS.min(SAMPLE_VALUES / padded) as u64);
+    let block = BLOCK as u64 * dim as u64 * 4 + READING + 4 * rows;
+    rows * (padded as u64 * 4 + 64) + threads * block
+}
 
 /// Fits a range to every dim of the rotated residuals.
 pub(crate) fn train(

@@ -11,8 +11,7 @@ use crate::config::{Metric, OnInvalid};
 use crate::error::BuildError;
 
 use super::Watch;
-use super::memory::Waves;
-use super::stream::each_wave;
+use super::waves::Waves;
 
 /// What the pass found.
 #[derive(Debug, Default)]
@@ -42,7 +41,7 @@ impl Survey {
         let mut check = RowCheck::default();
         let mut zeros = RowSet::default();
         let (dim, block) = (base.dim(), waves.block_rows);
-        each_wave(base, 0..base.n(), waves.rows(), |start, values| {
+        waves.each(base, 0..base.n(), |start, values| {
             watch.update("check", start, base.n())?;
             let found: Vec<(RowCheck, RowSet)> = pool.install(|| {
                 let blocks = values.par_chunks(block * dim).enumerate();

@@ -8,8 +8,9 @@ use std::sync::Mutex;
 
 use dataset::{Base, Dtype, VectorWriter};
 
-use super::memory::{Memory, Waves};
+use super::memory::Memory;
 use super::plan::BuildPlan;
+use super::waves::Waves;
 use super::{balance, build_within};
 use crate::config::{BuildOptions, CoarseKind, Metric, RecordKind, SearchOptions};
 use crate::error::BuildError;
@@ -21,6 +22,7 @@ fn little() -> Memory {
     Memory {
         waves: Waves { block_rows: 200, blocks: 2 },
         train_bytes: 0,
+        balance_spare: 0,
         run_rows: 1100,
         merge_bytes: 4096,
         peak: 0,
@@ -32,6 +34,7 @@ fn much() -> Memory {
     Memory {
         waves: Waves { block_rows: 512, blocks: 8 },
         train_bytes: u64::MAX,
+        balance_spare: u64::MAX,
         run_rows: u64::MAX / 2,
         merge_bytes: 1 << 20,
         peak: 0,

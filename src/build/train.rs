@@ -8,7 +8,7 @@ use cluster::{KmeansOptions, RowSlice, RowSource, Rows, kmeans, kmeans_bytes};
 use codec::Rotation;
 use dataset::Base;
 
-use self::sample::Sample;
+pub(super) use self::sample::Sample;
 pub(crate) use self::sample::sample_rows_count;
 use super::Watch;
 use super::plan::BuildPlan;
@@ -19,7 +19,7 @@ use crate::error::BuildError;
 const STEPS: u64 = 1000;
 
 /// What reading takes on a thread: a block, and a span of the file (see [`Base::gather_f32`]).
-const READING: u64 = 4 * sample::BLOCK_VALUES as u64 + (2 << 20);
+pub(super) const READING: u64 = 4 * sample::BLOCK_VALUES as u64 + (2 << 20);
 
 /// What training found.
 pub(crate) struct Trained {
@@ -78,35 +78,38 @@ pub(crate) fn train(
     let mean = pool.install(|| sample.centre())?;
     let least = least_bytes(base.n(), dim, nlist, pool.current_num_threads());
     let spare = memory.saturating_sub(least);
-    let centroids = train_lists(sample, plan, spare, pool, watch)?;
+    let report = |done: f64| watch.show("train", (done * STEPS as f64) as u64, STEPS);
+    let centroids = train_lists(sample, nlist, seed, spare, pool, watch, &report)?;
     Ok(Trained { mean, rotation, centroids })
 }
 
 /// The centroids. The sample is held in memory when it fits in `spare` bytes beside the rows of
 /// some coarse lists.
-fn train_lists(
+pub(super) fn train_lists(
     sample: Sample<'_>,
-    plan: &BuildPlan,
+    nlist: usize,
+    seed: u64,
     spare: u64,
     pool: &rayon::ThreadPool,
     watch: &Watch<'_>,
+    report: &(dyn Fn(f64) + Sync),
 ) -> Result<Vec<f32>, BuildError> {
-    let report = |done: f64| watch.show("train", (done * STEPS as f64) as u64, STEPS);
     let mut options = KmeansOptions::default();
-    options.seed = plan.seed;
+    options.seed = seed;
     let bytes = 4 * sample.n() * sample.dim() as u64;
     let held = bytes.saturating_add(options.memory.min(bytes)) <= spare;
     if !held {
         // Each load of groups is a pass over the sample: the fewer the better.
         options.memory = spare;
     }
-    let train = |rows: &dyn Rows| kmeans(rows, plan.nlist, &options, pool, &report);
+    let train = |rows: &dyn Rows| kmeans(rows, nlist, &options, pool, report);
     if !held {
         return Ok(train(&sample)?);
     }
     let values = pool.install(|| sample.load())?;
+    let dim = sample.dim();
     drop(sample);
-    let rows = Held { values: RowSlice::new(&values, plan.dim)?, watch };
+    let rows = Held { values: RowSlice::new(&values, dim)?, watch };
     Ok(train(&rows)?)
 }
 

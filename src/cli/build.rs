@@ -83,7 +83,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let report = Index::build(&base, &args.out, &options, &reporter)?;
     drop(reporter);
     warn(&report, &options, console);
-    let info = Index::open(&args.out, &OpenOptions::default())?.info();
+    // Not opened: what searches hold in RAM may be more than this build was allowed.
+    let info = IndexInfo::read(&args.out, &OpenOptions::default())?;
     console.object(&json!({
         "event": "built", "out": args.out.to_string_lossy(), "info": info,
         "total_seconds": report.total_seconds, "resumed": report.resumed,

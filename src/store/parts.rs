@@ -21,6 +21,45 @@ use crate::error::OpenError;
 /// the kernel allows, so a search thread takes 64 pages.
 pub(crate) const READ_SLOTS: u32 = 64;
 
+/// What is known of an index before its resident files are read.
+pub(crate) struct Outline {
+    pub(crate) manifest: Manifest,
+    pub(crate) shape: Shape,
+    pub(crate) offsets: Vec<u64>,
+    pub(crate) records: Arc<PageFile>,
+}
+
+impl Outline {
+    pub(crate) fn open(dir: &Path, o: &OpenOptions) -> Result<Self, OpenError> {
+        let (manifest, shape) = read_shape(dir)?;
+        let offsets = read_offsets(dir, &manifest, &shape)?;
+        let records = open_paged(dir, &manifest, &shape, RECORDS, shape.geometry(), o)?;
+        Ok(Self { manifest, shape, offsets, records })
+    }
+
+    /// Resident bytes by part, as an open index counts them.
+    pub(crate) fn resident(&self) -> Vec<(&'static str, u64)> {
+        let (m, shape) = (&self.manifest, &self.shape);
+        let rotation = Rotation::new(m.dim, m.seed).resident_bytes();
+        let coarse = crate::coarse::resident_bytes(
+            m.coarse,
+            m.coarse_lists,
+            m.nlist,
+            shape.padded_dim,
+            m.seed,
+        );
+        vec![
+            ("codes", shape.codes_bytes()),
+            ("centroids", shape.centroids_bytes()),
+            ("lists", shape.lists_bytes()),
+            ("rotation", (m.dim * 4 + rotation) as u64),
+            ("coarse", coarse),
+            ("scales", shape.scales_bytes()),
+            ("checks", shape.checks_bytes()),
+        ]
+    }
+}
+
 /// Everything an open index holds.
 pub(crate) struct Parts {
     pub(crate) dir: PathBuf,
@@ -48,12 +87,9 @@ impl Parts {
     /// Opens the index at `dir`: every resident file whole and against its checksum, every paged
     /// file against its size (its pages are checked when they are read).
     pub(crate) fn open(dir: &Path, o: &OpenOptions) -> Result<Self, OpenError> {
-        let manifest = Manifest::read(dir)?;
+        let (manifest, shape) = read_shape(dir)?;
         let damaged =
             |name: &str, problem: String| OpenError::Damaged { path: dir.join(name), problem };
-        let shape = Shape::of(&manifest).ok_or_else(|| {
-            damaged(super::manifest::MANIFEST, format!("dtype {:?} is unknown", manifest.dtype))
-        })?;
 
         let (mean, rotation) = read_rotation(dir, &manifest)?;
         let offsets = read_offsets(dir, &manifest, &shape)?;
@@ -85,17 +121,8 @@ impl Parts {
             checks.iter_mut().for_each(|c| *c = u32::from_le(*c));
         }
         let open = |name: &str, geometry: Geometry, checks: Vec<u32>| -> Result<Units, OpenError> {
-            shape.expect(dir, &manifest, name)?;
-            let path = dir.join(name);
-            let options = pageio::OpenOptions {
-                backend: o.backend,
-                direct: o.direct,
-                slots: READ_SLOTS,
-                max_pages_per_read: geometry.unit_pages as u32,
-                timeout: o.io_timeout,
-            };
-            let file = Arc::new(PageFile::open(&path, &options)?);
-            Ok(Units::new(file, &path, geometry, manifest.tag, checks))
+            let file = open_paged(dir, &manifest, &shape, name, geometry, o)?;
+            Ok(Units::new(file, &dir.join(name), geometry, manifest.tag, checks))
         };
         let records = open(RECORDS, shape.geometry(), checks)?;
         let ids = (shape.ids_bytes() > 0).then(|| open(IDS, Geometry::ids(), Vec::new()));
@@ -214,6 +241,34 @@ fn load_all(dir: &Path, name: &str, entry: FileEntry) -> Result<Vec<u8>, OpenErr
     let mut bytes = vec![0u8; entry.bytes as usize];
     load(dir, name, entry, &mut bytes)?;
     Ok(bytes)
+}
+
+fn read_shape(dir: &Path) -> Result<(Manifest, Shape), OpenError> {
+    let manifest = Manifest::read(dir)?;
+    let shape = Shape::of(&manifest).ok_or_else(|| OpenError::Damaged {
+        path: dir.join(super::manifest::MANIFEST),
+        problem: format!("dtype {:?} is unknown", manifest.dtype),
+    })?;
+    Ok((manifest, shape))
+}
+
+fn open_paged(
+    dir: &Path,
+    manifest: &Manifest,
+    shape: &Shape,
+    name: &str,
+    geometry: Geometry,
+    o: &OpenOptions,
+) -> Result<Arc<PageFile>, OpenError> {
+    shape.expect(dir, manifest, name)?;
+    let options = pageio::OpenOptions {
+        backend: o.backend,
+        direct: o.direct,
+        slots: READ_SLOTS,
+        max_pages_per_read: geometry.unit_pages as u32,
+        timeout: o.io_timeout,
+    };
+    Ok(Arc::new(PageFile::open(&dir.join(name), &options)?))
 }
 
 fn read_rotation(dir: &Path, manifest: &Manifest) -> Result<(Vec<f32>, Rotation), OpenError> {

@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use fs_err as fs;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -67,6 +68,23 @@ impl Workbench {
             .collect();
         names.sort();
         names
+    }
+
+    /// The files of an index that its identity covers: all but build.json.
+    pub fn index_files(&self, name: &str) -> BTreeMap<String, Vec<u8>> {
+        fs::read_dir(self.path(name))
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap()))
+            .filter(|(name, _)| name != "build.json")
+            .collect()
+    }
+
+    /// The least `--build-memory` that a build takes, in bytes, as it says itself.
+    pub fn least_build_memory(&self, build: &str) -> u64 {
+        let run = self.run(&format!("{build} --build-memory 1MiB"));
+        let least = run.stderr.split("at least ").nth(1).and_then(|rest| rest.split(' ').next());
+        least.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("{}", run.stderr))
     }
 
     /// Write rows as `.fbin`.

@@ -38,4 +38,5 @@ pub use gemm::dots;
 pub use hnsw::{GraphMetric, Hnsw, HnswScratch};
 pub use kmeans::{KmeansOptions, kmeans, kmeans_bytes};
 pub use nearest::{centroid_products, nearest_centroids, select_nearest};
+pub use read_ahead::read_ahead;
 pub use rows::{RowSlice, RowSource, Rows};

@@ -37,7 +37,7 @@ pub(crate) fn sample_rows_count(n: u64, dim: usize, nlist: usize) -> u64 {
 pub(super) const BLOCK_VALUES: usize = 1 << 19;
 
 /// Rows of a base, prepared when they are read.
-pub(super) struct Sample<'a> {
+pub(crate) struct Sample<'a> {
     base: &'a Base,
     metric: Metric,
     /// Row numbers of the base, ascending.
@@ -68,6 +68,17 @@ impl<'a> Sample<'a> {
             rows = drawn.map(|(row, _)| row).collect();
         }
         Self { base, metric, rows, mean: Vec::new(), watch }
+    }
+
+    /// Chosen rows, ascending, less the `mean`.
+    pub(crate) fn of(
+        base: &'a Base,
+        rows: Vec<u64>,
+        metric: Metric,
+        mean: &[f32],
+        watch: &'a Watch<'a>,
+    ) -> Self {
+        Self { base, metric, rows, mean: mean.to_vec(), watch }
     }
 
     /// Takes the mean of the rows off them from now on, and returns it: summed in f64, in the

@@ -4,9 +4,9 @@ use dataset::{Base, Dtype, VectorWriter};
 
 use super::{Trained, sample_rows_count, train};
 use crate::build::Watch;
-use crate::build::memory::Waves;
 use crate::build::plan::BuildPlan;
 use crate::build::survey::Survey;
+use crate::build::waves::Waves;
 use crate::config::{BuildOptions, CoarseKind, Metric, OnInvalid};
 use crate::progress::Silent;
 
