@@ -71,12 +71,19 @@ fn the_plan_is_kept_to_the_byte() {
         for key in ["resident_bytes", "ssd_bytes", "prefix_dims", "nlist", "records_per_page"] {
             assert_eq!(rows[0][key], info[0][key], "{name} {key}");
         }
+        // What was built was described without opening it.
+        assert_eq!(rows[1]["info"]["resident"], info[0]["resident"]);
+        assert_eq!(rows[1]["info"]["list_sizes"], info[0]["list_sizes"]);
     }
     let fit = bench.run("info fit --json").ok().json();
     assert!(fit[0]["resident_bytes"].as_u64() <= Some(150 << 10), "{}", fit[0]);
     let plan = bench.run("build b.fbin --out people").ok().stdout;
     for word in ["resident size", "bytes (", "on SSD", "sign bits", "a page", "Next:"] {
         assert!(plan.contains(word), "{word:?} is not in: {plan}");
+    }
+    let info = bench.run("info people").ok().stdout;
+    for stage in ["check", "train", "assign", "balance", "encode", "merge", "write"] {
+        assert!(info.contains(&format!(" {stage}: ")), "{stage} is not in: {info}");
     }
 }
 

@@ -3,7 +3,7 @@
 mod workbench;
 use workbench::{Rows, Workbench};
 
-const COMMANDS: [(&str, &[&str]); 9] = [
+const COMMANDS: [(&str, &[&str]); 10] = [
     ("quickstart", &["--dir", "--n", "--dim"]),
     (
         "generate",
@@ -39,8 +39,11 @@ const COMMANDS: [(&str, &[&str]); 9] = [
             "--on-invalid",
             "--rows",
             "--overwrite",
+            "--resume",
+            "--build-memory",
         ],
     ),
+    ("estimate", &["--n", "--dim", "--dtype", "--dir", "--rows", "--memory", "--build-memory"]),
     ("groundtruth", &["--base", "--rows", "--queries", "--k", "--metric", "--out", "--threads"]),
     (
         "search",
@@ -144,6 +147,11 @@ fn wrong_values_end_with_2_and_write_nothing() {
         "generate --n 4 --dim 4 --out g.fbin --queries-out g.fbin",
         "groundtruth --base base.fbin --queries base.fbin --k 0 --out gt.bin",
         "groundtruth --base base.fbin --queries base.fbin --out gt.ivecs",
+        "build base.fbin --out i --build-memory 1G",
+        "estimate",
+        "estimate --n 100",
+        "estimate base.fbin --n 100 --dim 8",
+        "estimate --n 100 --dim 8 --dtype f8",
         "convert base.fbin copy.npy --dtype f8",
         "quickstart --n 0",
     ] {
@@ -177,6 +185,7 @@ fn with_json_stdout_holds_objects_only() {
     let bench = Workbench::new();
     for (line, objects) in [
         ("generate --n 300 --dim 16 --out b.fbin --queries 9 --queries-out q.fbin", 1),
+        ("estimate b.fbin", 1),
         ("build b.fbin --out i", 2),
         ("groundtruth --base b.fbin --queries q.fbin --k 20 --out gt.bin", 1),
         ("search i q.fbin --k 3", 9),

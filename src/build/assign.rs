@@ -203,3 +203,30 @@ impl Assignment {
 pub(crate) fn entries(places: &[u8]) -> impl Iterator<Item = Place> + '_ {
     places.as_chunks::<PLACE>().0.iter().map(Place::read)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Rows that 32 bits cannot number.
+    const ROWS: u64 = (1 << 32) + 5;
+
+    #[test]
+    fn rows_beyond_32_bits_have_places_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("assignment.bin");
+        // Sparse: 32 GiB that take a few pages.
+        File::create(&path).unwrap().set_len(ROWS * PLACE as u64).unwrap();
+        let assignment = Assignment::open(&path, ROWS).unwrap();
+        let placed = |list: u32| Place { list, distance: list as f32 };
+        let bytes: Vec<u8> = (1..=5).flat_map(|list| placed(list).to_bytes()).collect();
+        assignment.write(1 << 32, &bytes).unwrap();
+        assignment.write(3, &placed(9).to_bytes()).unwrap();
+        assert_eq!(assignment.place((1 << 32) + 3).unwrap(), placed(4));
+        assert_eq!(assignment.place(ROWS - 1).unwrap(), placed(5));
+        assert_eq!(assignment.place(3).unwrap(), placed(9));
+        assert_eq!(assignment.place(2).unwrap(), placed(0));
+        assert!(assignment.place(ROWS).is_err(), "the file ends there");
+    }
+}

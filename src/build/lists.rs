@@ -47,15 +47,11 @@ impl Lists {
             (order, groups, group_centroids) =
                 (grouping.order, grouping.starts, grouping.centroids);
         }
-        let mut offsets = Vec::with_capacity(counts.len() + 1);
-        offsets.push(0);
         let mut positions = vec![0; counts.len()];
-        let mut end = 0;
         for (position, &list) in (0..).zip(&order) {
             positions[list as usize] = position;
-            end += counts[list as usize];
-            offsets.push(end);
         }
+        let offsets = offsets(order.iter().map(|&list| counts[list as usize]));
         Ok(Self { offsets, rotated, padded, positions, groups, group_centroids })
     }
 
@@ -68,6 +64,16 @@ impl Lists {
     pub(crate) fn centroid(&self, position: u32) -> &[f32] {
         &self.rotated[position as usize * self.padded..][..self.padded]
     }
+}
+
+/// Where each list starts among the rows of the index, and the end, by the rows of the lists in
+/// their order.
+fn offsets(counts: impl Iterator<Item = u64>) -> Vec<u64> {
+    let ends = counts.scan(0u64, |end, count| {
+        *end += count;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
 }
 
 /// For the checkpoint: the rows of each list, then the centroids.
@@ -84,4 +90,14 @@ pub(crate) fn counts_from_bytes(plan: &BuildPlan, bytes: &[u8]) -> Option<(Vec<u
     let centroids: Vec<f32> =
         centroids.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect();
     (centroids.len() == plan.nlist * plan.dim).then_some((counts, centroids))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn lists_go_on_beyond_32_bits() {
+        let most = u64::from(u32::MAX);
+        let offsets = super::offsets([most, 0, 6, most].into_iter());
+        assert_eq!(offsets, [0, most, most, (1 << 32) + 5, (1 << 33) + 4]);
+    }
 }

@@ -293,3 +293,47 @@ fn coarse_bytes(plan: &BuildPlan) -> u64 {
     };
     building.max(2 * built)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::build::{BaseShape, space};
+
+    fn plan(n: u64, o: &BuildOptions) -> BuildPlan {
+        BuildPlan::of(BaseShape { n, dim: 128, dtype: Dtype::U8 }, o).unwrap()
+    }
+
+    #[test]
+    fn rows_beyond_32_bits_are_never_one_buffer() {
+        let o = BuildOptions { nlist: Some(1000), threads: 2, ..BuildOptions::default() };
+        let n = (1 << 32) + 5;
+        let plan = plan(n, &o);
+        let memory = Memory::plan(Dtype::U8, &plan, &o, 1 << 50).unwrap();
+        assert!(!memory.holds(n), "a buffer numbers its rows with 32 bits");
+        assert!(memory.holds(u64::from(u32::MAX)));
+        let room = space::needed(Dtype::U8, &plan, &memory);
+        assert!(room.scratch > n * 128 && room.index > n * 128, "{room:?}");
+    }
+
+    #[test]
+    fn the_least_is_the_least_and_more_is_no_less() {
+        let o = BuildOptions { threads: 4, ..BuildOptions::default() };
+        for n in [1, 1000, 1_000_000, 1_000_000_000] {
+            let plan = plan(n, &o);
+            let Err(BuildError::BuildMemory { least, .. }) = Memory::plan(Dtype::U8, &plan, &o, 0)
+            else {
+                panic!("{n} rows need no memory");
+            };
+            let at = |cap: u64| Memory::plan(Dtype::U8, &plan, &o, cap);
+            assert!(at(least - (2 << 20)).is_err(), "{n} rows, {least} bytes");
+            let mut before = at(least).unwrap();
+            for cap in [least, least / 4 * 5, 2 * least, 100 * least] {
+                let memory = at(cap).unwrap();
+                assert!(memory.peak <= cap, "{n} rows: {memory:?} in {cap} bytes");
+                assert!(memory.run_rows >= before.run_rows || memory.holds(n));
+                before = memory;
+            }
+        }
+    }
+}

@@ -337,6 +337,17 @@ mod tests {
     }
 
     #[test]
+    fn rows_beyond_32_bits_stay_apart() {
+        let mut entry = vec![0; LAYOUT.bytes()];
+        for row in [5, (1 << 32) + 5, u64::MAX] {
+            let place = Place { list: 1, distance: 2.0 };
+            let factors = Factors { add: 0.0, rescale: 0.0, error: 0.0 };
+            LAYOUT.write(&mut entry, place, row, |_, _| factors);
+            assert_eq!(LAYOUT.read(&entry).row, row);
+        }
+    }
+
+    #[test]
     fn a_run_that_changed_is_refused() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         let buffer = buffer(&[(0, 1.0), (0, 2.0)], &pool);

@@ -88,30 +88,19 @@ fn build_record(index: &Path) -> Option<Map<String, Value>> {
     serde_json::from_slice(&text).ok()
 }
 
-/// Seconds and peak memory in all and by stage, as far as the record has them: releases differ in
-/// what they keep. Per stage, `seconds` and `peak_bytes` are lists of (stage, number).
+/// Seconds and peak memory in all and by stage, as far as the record has them.
 fn add_stages(pairs: &mut Pairs, build: &Map<String, Value>) {
-    let by_stage = |key: &str| -> Vec<(&str, f64)> {
-        let entries = build.get(key).and_then(Value::as_array).into_iter().flatten();
-        entries
-            .filter_map(|entry| Some((entry.get(0)?.as_str()?, entry.get(1)?.as_f64()?)))
-            .collect()
-    };
-    let total = |key: &str| build.get(key).and_then(Value::as_f64);
-    let (seconds, peaks) = (by_stage("seconds"), by_stage("peak_bytes"));
-    let most =
-        total("peak_bytes").or_else(|| peaks.iter().map(|&(_, bytes)| bytes).reduce(f64::max));
-    if let Some(all) = took(total("total_seconds"), most) {
+    let stages = build.get("stages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let number = |value: Option<&Value>| value.and_then(Value::as_f64);
+    let peak = |stage: &Value| number(stage.get("peak_memory_bytes"));
+    let most = stages.iter().filter_map(peak).reduce(f64::max);
+    if let Some(all) = took(number(build.get("total_seconds")), most) {
         pairs.add("build took", all);
     }
-    let only_peaks =
-        peaks.iter().filter(|(stage, _)| seconds.iter().all(|(other, _)| other != stage));
-    for &(stage, _) in seconds.iter().chain(only_peaks) {
-        let of = |list: &[(&str, f64)]| {
-            list.iter().find(|(other, _)| *other == stage).map(|&(_, number)| number)
-        };
-        if let Some(text) = took(of(&seconds), of(&peaks)) {
-            pairs.add("", format!("{stage}: {text}"));
+    for stage in stages {
+        let name = stage.get("stage").and_then(Value::as_str).unwrap_or_default();
+        if let Some(text) = took(number(stage.get("seconds")), peak(stage)) {
+            pairs.add("", format!("{name}: {text}"));
         }
     }
 }
@@ -151,20 +140,13 @@ mod tests {
 
     #[test]
     fn a_build_is_described_by_what_its_record_has() {
-        let both = r#"{"n": 3, "seconds": [["check", 1.26], ["train", 12.0]], "total_seconds": 13.3,
-            "peak_bytes": [["train", 1073741824], ["write", 1048576]]}"#;
-        let lines: Vec<String> = shown(both).lines().map(|line| line.trim().to_owned()).collect();
-        assert_eq!(
-            lines,
-            [
-                "build took  13.3 s, peak 1.00 GiB",
-                "check: 1.3 s",
-                "train: 12.0 s, peak 1.00 GiB",
-                "write: peak 1.00 MiB",
-            ]
-        );
+        let record = r#"{"n": 3, "total_seconds": 13.3, "stages": [
+            {"stage": "check", "seconds": 1.26, "peak_memory_bytes": null},
+            {"stage": "train", "seconds": 12.0, "peak_memory_bytes": 1073741824}]}"#;
+        let lines: Vec<String> = shown(record).lines().map(|line| line.trim().to_owned()).collect();
+        let train = "train: 12.0 s, peak 1.00 GiB";
+        assert_eq!(lines, ["build took  13.3 s, peak 1.00 GiB", "check: 1.3 s", train]);
         assert_eq!(shown("{}"), "");
-        assert_eq!(shown(r#"{"seconds": 5, "total_seconds": null, "peak_bytes": [[1]]}"#), "");
-        assert!(shown(r#"{"peak_bytes": 2048}"#).ends_with("peak 2.00 KiB"));
+        assert_eq!(shown(r#"{"stages": [5], "total_seconds": null}"#), "");
     }
 }
