@@ -51,8 +51,8 @@ pub(crate) fn least_bytes(n: u64, dim: usize, nlist: usize, threads: usize) -> u
     let rows = sample_rows(n, parts, dim);
     let mut options = KmeansOptions::default();
     options.memory = 0;
-    // Row numbers of all samples, in vectors that grew.
-    let samples = 16 * n.min(TRAIN_ROWS * nlist as u64);
+    // Row numbers of all samples. Parts of many lists are half as many again: each is rounded up.
+    let samples = 8 * n.min(TRAIN_ROWS * (parts + parts.div_ceil(2)));
     let training = samples + kmeans_bytes(rows, dim, parts as usize, &options, threads);
     training + threads as u64 * READING + 32 * nlist as u64
 }
@@ -154,7 +154,8 @@ fn sample(
 ) -> Result<Vec<Vec<u64>>, BuildError> {
     let of = split_of(splits, nlist, |split| &split.slots[..1]);
     let mut seen = vec![0u64; splits.len()];
-    let mut samples = vec![Vec::new(); splits.len()];
+    let mut samples: Vec<Vec<u64>> =
+        splits.iter().map(|split| Vec::with_capacity(wanted(split) as usize)).collect();
     assignment.each(|start, places| {
         for (row, place) in (start..).zip(entries(places)).filter(|(_, place)| place.is_listed()) {
             let Some(number) = of[place.list as usize] else { continue };
