@@ -36,6 +36,16 @@ struct Split {
     count: u64,
 }
 
+/// What parts are trained with.
+#[derive(Clone, Copy)]
+pub(crate) struct Training<'a> {
+    pub(crate) seed: u64,
+    /// The samples are held in memory when they fit in so many bytes beside [`least_bytes`].
+    pub(crate) spare: u64,
+    pub(crate) pool: &'a rayon::ThreadPool,
+    pub(crate) watch: &'a Watch<'a>,
+}
+
 /// The lists after balancing.
 pub(crate) struct Balanced {
     /// Rows of each list.
@@ -57,16 +67,12 @@ pub(crate) fn least_bytes(n: u64, dim: usize, nlist: usize, threads: usize) -> u
     training + threads as u64 * READING + 32 * nlist as u64
 }
 
-/// Splits lists over the limit, in `centroids` and in `assignment`. The samples are held in
-/// memory when they fit in `spare` bytes beside [`least_bytes`].
+/// Splits lists over the limit, in `centroids` and in `assignment`.
 pub(crate) fn balance(
     rows: Rows<'_>,
     centroids: &mut [f32],
     assignment: &Assignment,
-    seed: u64,
-    spare: u64,
-    pool: &rayon::ThreadPool,
-    watch: &Watch<'_>,
+    with: Training<'_>,
 ) -> Result<Balanced, BuildError> {
     let nlist = centroids.len() / rows.base.dim();
     let mut counts = assignment.counts(nlist)?;
@@ -78,11 +84,11 @@ pub(crate) fn balance(
         }
         moved = true;
         if round == 0 {
-            train(rows, &splits, centroids, assignment, seed, spare, pool, watch)?;
+            train(rows, &splits, centroids, assignment, with)?;
         } else {
             copy(&splits, centroids, rows.base.dim());
         }
-        reassign(rows, &splits, centroids, assignment, pool, watch)?;
+        reassign(rows, &splits, centroids, assignment, with)?;
         if round > 0 {
             deal(&splits, nlist, assignment)?;
         }
@@ -120,11 +126,9 @@ fn train(
     splits: &[Split],
     centroids: &mut [f32],
     assignment: &Assignment,
-    seed: u64,
-    spare: u64,
-    pool: &rayon::ThreadPool,
-    watch: &Watch<'_>,
+    with: Training<'_>,
 ) -> Result<(), BuildError> {
+    let Training { seed, spare, pool, watch } = with;
     let dim = rows.base.dim();
     let wanted = |split: &Split| sample_rows(split.count, split.slots.len() as u64, dim);
     let samples = sample(splits, centroids.len() / dim, wanted, assignment)?;
@@ -188,9 +192,9 @@ fn reassign(
     splits: &[Split],
     centroids: &[f32],
     assignment: &Assignment,
-    pool: &rayon::ThreadPool,
-    watch: &Watch<'_>,
+    with: Training<'_>,
 ) -> Result<(), BuildError> {
+    let Training { pool, watch, .. } = with;
     let dim = rows.base.dim();
     let moved = split_of(splits, centroids.len() / dim, |split| &split.slots);
     let assigner = Assigner::new(centroids, dim, AssignMethod::Auto, pool)?;

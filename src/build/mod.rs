@@ -257,15 +257,13 @@ impl Job<'_> {
         let assigned = assign::assign(rows, &trained.centroids, &path, &self.pool, &self.watch)?;
         self.clock.stage("assign");
         let assignment = Assignment::open(&path, self.base.n())?;
-        let balanced = balance::balance(
-            rows,
-            &mut trained.centroids,
-            &assignment,
-            self.o.seed,
-            self.memory.balance_spare,
-            &self.pool,
-            &self.watch,
-        )?;
+        let with = balance::Training {
+            seed: self.o.seed,
+            spare: self.memory.balance_spare,
+            pool: &self.pool,
+            watch: &self.watch,
+        };
+        let balanced = balance::balance(rows, &mut trained.centroids, &assignment, with)?;
         let entry = if balanced.moved { assignment.seal()? } else { assigned };
         let bytes = lists::counts_to_bytes(&balanced.counts, &trained.centroids);
         self.checkpoint.done.assigned = Some((entry, self.checkpoint.write(COUNTS, &bytes)?));
