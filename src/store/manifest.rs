@@ -92,15 +92,19 @@ impl Manifest {
         }
         let manifest: Self =
             serde_json::from_slice(&text).map_err(|e| damaged(format!("unreadable: {e}")))?;
-        manifest.check().map_err(damaged)?;
+        manifest.check().map_err(&damaged)?;
+        // Blanks between values are outside the uuid: nothing but the text as it was written will do.
+        if manifest.to_json().map_err(|e| damaged(e.to_string()))? != text {
+            return Err(damaged("its text is not as it was written: it was altered".into()));
+        }
         Ok(manifest)
     }
 
     fn check(&self) -> Result<(), String> {
-        let padded = self.padded_dim();
         if self.dim == 0 || self.dim > crate::MAX_DIM {
             return Err(format!("dim {} is not in 1..={}", self.dim, crate::MAX_DIM));
         }
+        let padded = self.padded_dim();
         if self.prefix_dims == 0
             || self.prefix_dims > padded
             || !self.prefix_dims.is_multiple_of(64)
@@ -115,6 +119,9 @@ impl Manifest {
         }
         if self.nlist > u32::MAX as usize || self.nlist as u64 > self.stored().max(1) {
             return Err(format!("nlist {} for {} rows", self.nlist, self.stored()));
+        }
+        if let Some(name) = self.files.keys().find(|name| !super::FILES.contains(&name.as_str())) {
+            return Err(format!("it lists {name:?}, which is no file of an index"));
         }
         if self.identity() != self.uuid {
             return Err(format!(

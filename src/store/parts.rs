@@ -199,12 +199,16 @@ impl Shape {
     }
 }
 
-/// An error unless the file measures what the manifest says.
+/// An error unless it is a file, and measures what the manifest says.
 pub(crate) fn check_size(dir: &Path, name: &str, entry: FileEntry) -> Result<(), OpenError> {
     let path = dir.join(name);
     let found = fs_err::metadata(&path)
-        .map_err(|e| OpenError::Unreadable { path: path.clone(), problem: e.to_string() })?
-        .len();
+        .map_err(|e| OpenError::Unreadable { path: path.clone(), problem: e.to_string() })?;
+    // Looking before opening: a pipe would wait for its writer.
+    if !found.is_file() {
+        return Err(OpenError::Unreadable { path, problem: "not a regular file".into() });
+    }
+    let found = found.len();
     if found != entry.bytes {
         return Err(OpenError::Mismatch {
             path,

@@ -108,6 +108,9 @@ fn check_file(
 }
 
 fn checksum(path: &Path, progress: &mut dyn FnMut(u64)) -> std::io::Result<(u64, u32)> {
+    if !fs_err::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
     let mut file = File::open(path)?;
     let mut buffer = vec![0u8; BUFFER];
     let (mut bytes, mut crc) = (0u64, 0u32);
