@@ -276,7 +276,7 @@ impl Args {
             threshold: Vec::new(),
         };
         let file = self.sweep.as_deref().map(Sweep::read).transpose()?;
-        Ok(given.or(file.unwrap_or_default()))
+        given.or(file.unwrap_or_default()).bounded()
     }
 
     fn settings(&self, sweep: &Sweep) -> anyhow::Result<Vec<Setting>> {

@@ -21,6 +21,9 @@ use serde::Deserialize;
 use super::failure::usage;
 use super::options::{self, Setting};
 
+/// Settings of one run at most: at a second each, more than a day.
+const MOST_SETTINGS: usize = 100_000;
+
 /// Lists of values; an empty one leaves the default.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -46,14 +49,14 @@ impl Sweep {
         let folder = path.parent().unwrap_or(Path::new(""));
         sweep.index.iter_mut().for_each(|index| *index = folder.join(&index));
         let counts = [
-            ("k", &sweep.k),
-            ("nprobe", &sweep.nprobe),
-            ("threads", &sweep.threads),
-            ("inflight", &sweep.inflight),
+            ("k", &sweep.k, options::at_least_1 as fn(&str) -> Result<usize, String>),
+            ("nprobe", &sweep.nprobe, options::at_least_1),
+            ("threads", &sweep.threads, options::thread_count),
+            ("inflight", &sweep.inflight, options::at_least_1),
         ];
-        for (name, values) in counts {
+        for (name, values, check) in counts {
             for value in values {
-                options::at_least_1(&value.to_string())
+                check(&value.to_string())
                     .map_err(|problem| usage(format!("{file}: {name}: {problem}")))?;
             }
         }
@@ -67,6 +70,28 @@ impl Sweep {
             return Err(usage(format!("{file}: nprobe and recall exclude each other")));
         }
         Ok(sweep)
+    }
+
+    /// Refuses lists whose cross product nobody could wait for.
+    pub(crate) fn bounded(self) -> anyhow::Result<Self> {
+        let lists = [
+            self.k.len(),
+            self.nprobe.len(),
+            self.recall.len(),
+            self.threads.len(),
+            self.alpha.len(),
+            self.inflight.len(),
+            self.pipeline.len(),
+            self.threshold.len(),
+        ];
+        let settings = lists.iter().fold(1, |all: usize, &len| all.saturating_mul(len.max(1)));
+        if settings > MOST_SETTINGS {
+            return Err(usage(format!(
+                "these lists cross to {settings} settings; at most {MOST_SETTINGS} are measured at \
+                 once: leave some values out"
+            )));
+        }
+        Ok(self)
     }
 
     /// These lists, and `other`'s where there is none. nprobe and recall count as one list.
@@ -148,6 +173,15 @@ mod tests {
     }
 
     #[test]
+    fn lists_that_cross_to_more_than_can_be_measured_are_refused_with_the_number() {
+        let many = |n| Sweep { k: vec![1; n], alpha: vec![1.0; 1000], ..Sweep::default() };
+        assert_eq!(many(100).bounded().unwrap().settings().len(), 100_000);
+        assert!(many(101).bounded().unwrap_err().to_string().contains("101000 settings"));
+        let lists = Sweep { threads: vec![1; 1 << 22], nprobe: vec![1; 1 << 22], ..many(1 << 22) };
+        assert!(lists.bounded().is_err());
+    }
+
+    #[test]
     fn unknown_names_and_values_out_of_range_are_refused() {
         for text in [
             "q = [1]",
@@ -158,6 +192,7 @@ mod tests {
             "pipeline = [\"fast\"]",
             "nprobe = [1]\nrecall = [0.5]",
             "threads = [-1]",
+            "threads = [1025]",
         ] {
             assert!(read(text).is_err(), "{text}");
         }
