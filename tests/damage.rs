@@ -157,7 +157,10 @@ impl Subject {
 
     fn open(&self, round: usize) -> Result<Index, rabitq_ssd::OpenError> {
         let backend = [Backend::Pread, Backend::Memory][round % 2];
-        Index::open(&self.dir(), &OpenOptions { backend, direct: Direct::Off })
+        Index::open(
+            &self.dir(),
+            &OpenOptions { backend, direct: Direct::Off, ..OpenOptions::default() },
+        )
     }
 
     fn ask<'a>(&'a self, index: &'a Index) -> impl Iterator<Item = Answer> + 'a {

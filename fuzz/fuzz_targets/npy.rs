@@ -1,0 +1,5 @@
+//! `cargo +nightly fuzz run --features libfuzzer npy`
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| rabitq_ssd_fuzz::targets::npy::run(input));
