@@ -3,7 +3,8 @@
 mod workbench;
 use workbench::{Rows, Workbench};
 
-const COMMANDS: [(&str, &[&str]); 10] = [
+const COMMANDS: [(&str, &[&str]); 11] = [
+    ("tune", &["--base", "--queries", "--groundtruth", "--recall", "--k", "--alpha", "--epsilon"]),
     ("quickstart", &["--dir", "--n", "--dim"]),
     (
         "generate",

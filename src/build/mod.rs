@@ -23,6 +23,7 @@ mod encode;
 mod runs;
 mod spill;
 mod merge;
+mod resident;
 mod plan;
 mod clock;
 mod estimate;
@@ -40,14 +41,13 @@ pub use plan::{BaseShape, BuildPlan};
 
 pub(crate) use encode::estimator;
 
-use crate::coarse::{Centroids, Coarse};
 use crate::config::BuildOptions;
 use crate::error::BuildError;
 use crate::progress::Progress;
-use crate::store::manifest::{FORMAT, FileEntry, MANIFEST, Manifest};
+use crate::store::manifest::{MANIFEST, Manifest};
 use crate::store::publish::Draft;
-use crate::store::writer::{write_file, write_values};
-use crate::store::{BUILD, CENTROIDS, COARSE, LISTS, ROTATION, SCALES};
+use crate::store::writer::write_file;
+use crate::store::{BUILD, SCALES};
 use assign::{Assignment, Rows};
 use checkpoint::Checkpoint;
 use clock::Clock;
@@ -55,6 +55,7 @@ use encode::Encoding;
 use lists::Lists;
 use memory::Memory;
 use merge::Merge;
+use resident::{manifest, tag, write_resident};
 use survey::Survey;
 use train::Trained;
 
@@ -328,83 +329,4 @@ fn refit(
         plan.set_nlist(stored as usize, o);
     }
     Ok(plan)
-}
-
-/// Writes what an open index holds in RAM besides its codes.
-fn write_resident(
-    dir: &Path,
-    trained: &Trained,
-    lists: Lists,
-    plan: &BuildPlan,
-    o: &BuildOptions,
-    pool: &rayon::ThreadPool,
-) -> Result<Vec<(&'static str, FileEntry)>, BuildError> {
-    let offsets: Vec<u8> = lists.offsets.iter().flat_map(|v| v.to_le_bytes()).collect();
-    let mut rotation: Vec<u8> = trained.mean.iter().flat_map(|v| v.to_le_bytes()).collect();
-    rotation.extend(trained.rotation.to_bytes());
-    let mut files = vec![
-        (LISTS, write_file(&dir.join(LISTS), &offsets)?),
-        (CENTROIDS, write_values(&dir.join(CENTROIDS), &lists.rotated)?),
-        (ROTATION, write_file(&dir.join(ROTATION), &rotation)?),
-    ];
-    let centroids = Centroids {
-        rows: &lists.rotated,
-        dim: plan.padded_dim,
-        metric: if o.metric == crate::Metric::Ip { codec::Metric::Ip } else { codec::Metric::L2 },
-    };
-    if plan.nlist > 0 {
-        let coarse = Coarse::build(
-            plan.coarse,
-            centroids,
-            lists.groups,
-            lists.group_centroids,
-            o.seed,
-            pool,
-        )?;
-        if let Some(bytes) = coarse.to_bytes() {
-            files.push((COARSE, write_file(&dir.join(COARSE), &bytes)?));
-        }
-    }
-    Ok(files)
-}
-
-fn manifest(
-    plan: &BuildPlan,
-    base: &Base,
-    o: &BuildOptions,
-    survey: &Survey,
-    tag: u32,
-    files: Vec<(&'static str, FileEntry)>,
-) -> Manifest {
-    let mut manifest = Manifest {
-        format: FORMAT,
-        uuid: String::new(),
-        n: survey.stored() + survey.zeros().len(),
-        dim: plan.dim,
-        metric: plan.metric,
-        dtype: base.dtype().to_string(),
-        record: plan.record,
-        bits: plan.bits,
-        prefix_dims: plan.prefix_dims,
-        bound: plan.bound,
-        nlist: plan.nlist,
-        coarse: plan.coarse,
-        coarse_lists: plan.coarse_lists,
-        seed: plan.seed,
-        tag,
-        zero_rows: survey.zeros().len(),
-        skipped_rows: survey.skipped(),
-        external_ids: o.ids.is_some(),
-        files: files.into_iter().map(|(name, entry)| (name.to_string(), entry)).collect(),
-    };
-    manifest.uuid = manifest.identity();
-    manifest
-}
-
-/// A number that pages of this build carry in their checksums: it depends on the centroids, and so
-/// on the data, the parameters and the seed.
-fn tag(lists: &Lists, o: &BuildOptions) -> u32 {
-    let crc = lists.rotated.iter().fold(0, |c, v| crc32c::crc32c_append(c, &v.to_le_bytes()));
-    let options = format!("{:?} {} {:?} {:?} {}", o.record, o.bits, o.metric, o.bound, o.seed);
-    crc32c::crc32c_append(crc, options.as_bytes())
 }
