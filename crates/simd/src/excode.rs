@@ -83,7 +83,7 @@ pub fn ex_pack(width: u32, levels: &[u8], out: &mut [u8]) {
         let mut at = 0;
         for (low, bits) in planes(width) {
             let plane = &mut out[at..at + 8 * bits as usize];
-            pack_plane(bits, block.map(|level| level >> low), plane);
+            pack_plane(bits, block, low, plane);
             at += plane.len();
         }
     }
@@ -115,11 +115,21 @@ pub(crate) fn unpack_block(width: u32, code: &[u8], block: &mut [u8; BLOCK]) {
     }
 }
 
-fn pack_plane(bits: u32, levels: [u8; BLOCK], plane: &mut [u8]) {
-    plane.fill(0);
-    for (dim, level) in levels.into_iter().enumerate() {
-        let (byte, shift) = place(bits, dim);
-        plane[byte] |= (level & mask(bits)) << shift;
+/// Writes the plane of the `bits` bits from `low` on. Written out for each plane, in loops that
+/// compilers vectorise: dimension by dimension it took a tenth of the time to encode a vector.
+fn pack_plane(bits: u32, block: &[u8; BLOCK], low: u32, plane: &mut [u8]) {
+    let part = |dim: usize| block[dim] >> low & mask(bits);
+    match bits {
+        8 => plane.copy_from_slice(block),
+        4 => plane.iter_mut().enumerate().for_each(|(i, byte)| {
+            *byte = part(i) | part(i + 32) << 4;
+        }),
+        2 => plane.iter_mut().enumerate().for_each(|(i, byte)| {
+            *byte = part(i) | part(i + 16) << 2 | part(i + 32) << 4 | part(i + 48) << 6;
+        }),
+        _ => plane.iter_mut().enumerate().for_each(|(i, byte)| {
+            *byte = (0..8).fold(0, |byte, bit| byte | part(8 * i + bit) << bit);
+        }),
     }
 }
 
