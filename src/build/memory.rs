@@ -82,13 +82,16 @@ impl Memory {
         }
         let (mut low, mut high) = (cap, cap.max(1 << 20));
         while terms.divide(high).is_none() {
+            if high == u64::MAX {
+                return Err(BuildError::BuildMemory { cap, least: u64::MAX });
+            }
             (low, high) = (high, high.saturating_mul(2));
         }
         while high - low > 1 << 20 {
             let middle = low + (high - low) / 2;
             if terms.divide(middle).is_some() { high = middle } else { low = middle }
         }
-        Err(BuildError::BuildMemory { cap, least: high.next_multiple_of(1 << 20) })
+        Err(BuildError::BuildMemory { cap, least: high.div_ceil(1 << 20) << 20 })
     }
 
     /// Whether so many encoded rows need no run on disk.

@@ -11,6 +11,10 @@ use crate::store::shape::{Shape, raw_type};
 /// Rows per list of the default nlist (paper §5.1).
 const ROWS_PER_LIST: u64 = 1024;
 
+/// Most rows of a base, several times what has been searched from one disk: beyond, sizes and times
+/// mean nothing.
+const MAX_ROWS: u64 = 1 << 36;
+
 /// Room for manifest.json and build.json.
 const TEXT_BYTES: u64 = 16 << 10;
 
@@ -210,6 +214,9 @@ fn check_options(base: BaseShape, o: &BuildOptions) -> Result<(), BuildError> {
     let wrong = |option, problem: String| Err(BuildError::Option { option, problem });
     if base.n == 0 {
         return Err(BuildError::Empty("the base holds none".into()));
+    }
+    if base.n > MAX_ROWS {
+        return wrong("--rows", format!("{} rows are more than the {MAX_ROWS} supported", base.n));
     }
     if base.dim == 0 || base.dim > crate::MAX_DIM {
         return wrong("--dim", format!("{} is not in 1..={}", base.dim, crate::MAX_DIM));
