@@ -1,7 +1,7 @@
 //! A file that is either complete or absent.
 //!
 //! ```text
-//! create   .NAME.XXXXXX.partial beside the target      dropped: removed
+//! create   .NAME.RANDOM.partial beside the target      dropped: removed
 //! publish  flush, fsync, rename over the target, fsync the directory
 //! ```
 //! An existing target keeps its old content until the rename. Only files are replaced: a rename

@@ -90,9 +90,9 @@ fn required_alignment(file: &File) -> Option<u32> {
 
     let mut answer = std::mem::MaybeUninit::<libc::statx>::zeroed();
     let (flags, mask) = (libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN);
+    let fd = file.as_raw_fd();
     // SAFETY: the path is a C string, and `answer` is a whole statx for the kernel to fill.
-    let result =
-        unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, mask, answer.as_mut_ptr()) };
+    let result = unsafe { libc::statx(fd, c"".as_ptr(), flags, mask, answer.as_mut_ptr()) };
     // SAFETY: zeroed above, and every bit pattern of its integers is valid.
     let answer = unsafe { answer.assume_init() };
     let told = result == 0 && answer.stx_mask & libc::STATX_DIOALIGN != 0;

@@ -31,10 +31,9 @@ fn forbid(calls: &[i64], errno: i32) {
     // SAFETY: plain numbers; the unused arguments are zero as the call demands.
     let unprivileged = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     assert_eq!(unprivileged, 0, "{}", io::Error::last_os_error());
-    let mode = libc::SECCOMP_MODE_FILTER;
+    let (mode, filters) = (libc::SECCOMP_MODE_FILTER, ptr::from_ref(&program));
     // SAFETY: `program` and the filter it points to live through the call, which copies them.
-    let installed =
-        unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, ptr::from_ref(&program), 0, 0) };
+    let installed = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, filters, 0, 0) };
     assert_eq!(installed, 0, "{}", io::Error::last_os_error());
 }
 
