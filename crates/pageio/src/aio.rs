@@ -24,8 +24,9 @@ use std::time::Duration;
 
 use self::context::{BATCH, Context, Entry, Event};
 use crate::buffer::Slab;
+use crate::reader::{Abandon, wait_out};
 use crate::slots::Slots;
-use crate::watchdog::{MAX_REFUSALS, Patience, REFUSAL_PAUSE};
+use crate::watchdog::{MAX_REFUSALS, Over, REFUSAL_PAUSE};
 use crate::{Backend, Completion, PageReader, ReadError, Slot};
 
 /// Most events of a context. All processes share fs.aio-max-nr of them, 65,536 unless changed, and
@@ -139,13 +140,6 @@ impl AioReader {
             least = 0;
         }
     }
-
-    /// The kernel may still write to the slab: it can never be freed or read into again.
-    fn abandon(&mut self) {
-        self.context.abandon();
-        self.slab.leak();
-        self.slots.abandon();
-    }
 }
 
 impl PageReader for AioReader {
@@ -170,10 +164,14 @@ impl PageReader for AioReader {
         }
     }
 
-    fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+    fn wait_at_most(
+        &mut self,
+        limit: Option<Duration>,
+        done: &mut Vec<Completion>,
+    ) -> Result<usize, ReadError> {
         self.slots.expect_reads()?;
         self.take_queued();
-        let patience = Patience::start(self.slots.timeout());
+        let patience = self.slots.patience(limit);
         let mut refusals = 0;
         while refusals < MAX_REFUSALS {
             let accepted = self.hand_over()?;
@@ -182,10 +180,14 @@ impl PageReader for AioReader {
             if ended > 0 {
                 return Ok(ended);
             }
-            if patience.is_over() {
-                let error = self.slots.no_answer(Backend::Aio);
-                self.abandon();
-                return Err(error);
+            match patience.over() {
+                Some(Over::Limit) => return Ok(0),
+                Some(Over::Silence) => {
+                    let error = self.slots.no_answer(Backend::Aio);
+                    self.abandon();
+                    return Err(error);
+                }
+                None => {}
             }
             if nothing_comes {
                 refusals += 1;
@@ -215,15 +217,7 @@ impl PageReader for AioReader {
         for slot in self.queued.drain(..).chain(self.due.drain(..)) {
             self.slots.discard(slot);
         }
-        let mut discarded = Vec::new();
-        while self.in_flight() > 0 {
-            if self.wait(&mut discarded).is_err() {
-                self.abandon();
-            }
-        }
-        for completion in discarded {
-            self.slots.release(completion.slot);
-        }
+        wait_out(self);
     }
 
     fn usable(&self) -> bool {
@@ -232,6 +226,15 @@ impl PageReader for AioReader {
 
     fn backend(&self) -> Backend {
         Backend::Aio
+    }
+}
+
+impl Abandon for AioReader {
+    /// The kernel may still write to the slab: it can never be freed or read into again.
+    fn abandon(&mut self) {
+        self.context.abandon();
+        self.slab.leak();
+        self.slots.abandon();
     }
 }
 

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::slots::Slots;
+use crate::watchdog::Over;
 use crate::{AlignedBuf, Backend, Completion, PAGE, PageReader, ReadError, Slot};
 
 pub(crate) struct MemReader {
@@ -52,14 +53,24 @@ impl PageReader for MemReader {
         Ok(ended)
     }
 
-    fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+    fn wait_at_most(
+        &mut self,
+        limit: Option<Duration>,
+        done: &mut Vec<Completion>,
+    ) -> Result<usize, ReadError> {
         self.slots.expect_reads()?;
         self.flush()?;
         if self.flushed > 0 {
             return self.poll(done);
         }
         // Only an injected silence leaves a read that does not end.
-        thread::sleep(self.slots.timeout().unwrap_or(Duration::MAX));
+        let patience = self.slots.patience(limit);
+        while patience.over().is_none() {
+            thread::sleep(patience.left().unwrap_or(Duration::MAX));
+        }
+        if patience.over() == Some(Over::Limit) {
+            return Ok(0);
+        }
         let error = self.slots.no_answer(Backend::Memory);
         self.slots.abandon();
         Err(error)

@@ -17,9 +17,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::reader::{Abandon, wait_out};
 use crate::request::{Extent, Request};
 use crate::slots::Slots;
-use crate::watchdog::Patience;
+use crate::watchdog::{Over, Patience};
 use crate::{AlignedBuf, Backend, Completion, PAGE, PageReader, ReadError, Slot};
 
 /// More threads than this cost more CPU than the deeper queue brings.
@@ -208,12 +209,6 @@ impl PoolReader {
         made.map_or_else(|| AlignedBuf::zeroed(self.slots.slot_bytes() / PAGE), Ok)
     }
 
-    /// Jobs under way keep their buffers.
-    fn abandon(&mut self) {
-        self.pool.give_up(&self.inbox);
-        self.slots.abandon();
-    }
-
     fn failed(&self, cause: io::Error) -> ReadError {
         ReadError::Backend {
             path: self.slots.extent().path.clone(),
@@ -272,14 +267,21 @@ impl PageReader for PoolReader {
         Ok(self.collect(None, done))
     }
 
-    fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+    fn wait_at_most(
+        &mut self,
+        limit: Option<Duration>,
+        done: &mut Vec<Completion>,
+    ) -> Result<usize, ReadError> {
         self.slots.expect_reads()?;
         self.flush()?;
-        let patience = Patience::start(self.slots.timeout());
-        while !patience.is_over() {
+        let patience = self.slots.patience(limit);
+        loop {
             let ended = self.collect(Some(&patience), done);
-            if ended > 0 {
-                return Ok(ended);
+            match patience.over() {
+                _ if ended > 0 => return Ok(ended),
+                Some(Over::Limit) => return Ok(0),
+                Some(Over::Silence) => break,
+                None => {}
             }
         }
         let error = self.slots.no_answer(Backend::Pread);
@@ -305,15 +307,7 @@ impl PageReader for PoolReader {
             self.bufs[job.slot as usize] = Some(job.buf);
             self.slots.discard(job.slot);
         }
-        let mut discarded = Vec::new();
-        while self.in_flight() > 0 {
-            if self.wait(&mut discarded).is_err() {
-                self.abandon();
-            }
-        }
-        for completion in discarded {
-            self.slots.release(completion.slot);
-        }
+        wait_out(self);
     }
 
     fn usable(&self) -> bool {
@@ -322,6 +316,14 @@ impl PageReader for PoolReader {
 
     fn backend(&self) -> Backend {
         Backend::Pread
+    }
+}
+
+impl Abandon for PoolReader {
+    /// Jobs under way keep their buffers.
+    fn abandon(&mut self) {
+        self.pool.give_up(&self.inbox);
+        self.slots.abandon();
     }
 }
 

@@ -7,6 +7,8 @@
 //!                    \______________ in_flight() ____/ \__ drain: straight back to free
 //! ```
 
+use std::time::Duration;
+
 use crate::{Backend, ReadError};
 
 /// One buffer of a reader, named by a completion. Only that reader's slots mean anything to it.
@@ -58,7 +60,20 @@ pub trait PageReader: Send {
     /// [`ReadError::Idle`] when nothing is in flight. [`ReadError::NoAnswer`] when no read has ended
     /// for [`OpenOptions::timeout`](crate::OpenOptions::timeout): the reader is then not
     /// [`usable`](Self::usable) any more, and dropping it does not wait.
-    fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError>;
+    fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+        self.wait_at_most(None, done)
+    }
+
+    /// Like `wait`, but returns 0 when no read has ended within `limit`; the reads go on. Such waits
+    /// in a row count as one for the timeout.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    fn wait_at_most(
+        &mut self,
+        limit: Option<Duration>,
+        done: &mut Vec<Completion>,
+    ) -> Result<usize, ReadError>;
 
     /// The pages of a completion, aligned to [`PAGE`](crate::PAGE); empty when the read failed.
     ///
@@ -75,8 +90,8 @@ pub trait PageReader: Send {
     /// Reads submitted and not yet reported by `poll` or `wait`, queued ones included.
     fn in_flight(&self) -> usize;
 
-    /// Waits for everything in flight, no longer than a `wait` may, and throws it away, for use after an error or a cancelled
-    /// search. Afterwards `in_flight()` is 0 and nothing writes to a buffer any more. Completions
+    /// Waits for everything in flight, no longer than a `wait` may, and throws it away, for use after
+    /// an error or a cancelled search. Afterwards `in_flight()` is 0 and nothing writes to a buffer any more. Completions
     /// already reported keep their slots.
     fn drain(&mut self);
 
@@ -87,4 +102,22 @@ pub trait PageReader: Send {
     /// What this reader runs on. It differs from the file's backend only when that was chosen by
     /// `auto` and the system has no room for one more ring or context.
     fn backend(&self) -> Backend;
+}
+
+/// A reader whose reads may be given up: they count as ended, and it takes no more.
+pub(crate) trait Abandon: PageReader {
+    fn abandon(&mut self);
+}
+
+/// The second half of a `drain`: waits for what the device has, and throws it away.
+pub(crate) fn wait_out(reader: &mut impl Abandon) {
+    let mut discarded = Vec::new();
+    while reader.in_flight() > 0 {
+        if reader.wait(&mut discarded).is_err() {
+            reader.abandon();
+        }
+    }
+    for completion in discarded {
+        reader.release(completion.slot);
+    }
 }

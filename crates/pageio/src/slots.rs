@@ -5,10 +5,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::fault::Injector;
 use crate::request::{Extent, Request, Step};
+use crate::watchdog::Patience;
 use crate::{Backend, Completion, OpenOptions, PAGE, ReadError, Slot};
 
 pub(crate) struct Slots {
@@ -18,8 +19,10 @@ pub(crate) struct Slots {
     /// A stack, so that the buffer last used, still in the CPU's cache, is used next.
     free: Vec<u32>,
     reading: usize,
-    /// How long a wait may last.
+    /// How long the device may keep silent while somebody waits.
     timeout: Option<Duration>,
+    /// Since when somebody has waited and nothing has come back.
+    silent_since: Option<Instant>,
     /// Given up: the kernel may still write to slots that nobody waits for.
     abandoned: bool,
     injector: Injector,
@@ -44,6 +47,7 @@ impl Slots {
             extent,
             max_pages: options.max_pages_per_read,
             timeout: options.timeout,
+            silent_since: None,
             injector,
             abandoned: false,
             state: (0..slots).map(|_| State::Free).collect(),
@@ -69,8 +73,10 @@ impl Slots {
         self.reading
     }
 
-    pub(crate) fn timeout(&self) -> Option<Duration> {
-        self.timeout
+    /// The time that a wait may take which begins now and should end within `limit`.
+    pub(crate) fn patience(&mut self, limit: Option<Duration>) -> Patience {
+        let silent_since = *self.silent_since.get_or_insert_with(Instant::now);
+        Patience::new(limit, silent_since, self.timeout)
     }
 
     /// Whether the reader can go on.
@@ -105,6 +111,9 @@ impl Slots {
         if self.abandoned {
             return Err(self.given_up());
         }
+        if self.reading == 0 {
+            self.silent_since = None;
+        }
         let slot = self.free.pop().ok_or(ReadError::Full { slots: self.state.len() })?;
         let mut request = Request::new(tag, first, count as usize * PAGE);
         request.harm = self.injector.decide(slot, first, count);
@@ -135,6 +144,7 @@ impl Slots {
         let (tag, len) = (request.tag, request.len());
         self.state[slot as usize] = State::Ready(if result.is_ok() { len } else { 0 });
         self.reading -= 1;
+        self.silent_since = None;
         Some(Completion { tag, slot: Slot(slot), result })
     }
 

@@ -24,8 +24,9 @@ use io_uring::{IoUring, opcode, squeue, types};
 
 use crate::buffer::Slab;
 use crate::locked::Locked;
+use crate::reader::{Abandon, wait_out};
 use crate::slots::Slots;
-use crate::watchdog::{MAX_REFUSALS, Patience, REFUSAL_PAUSE};
+use crate::watchdog::{MAX_REFUSALS, Over, REFUSAL_PAUSE};
 use crate::{Backend, Completion, PageReader, ReadError, Slot};
 
 /// Slots whose buffers are registered. Registered memory is pinned, so all of it is in RAM; the
@@ -187,14 +188,6 @@ impl UringReader {
         }
         done.len() - before
     }
-
-    /// The kernel may still write to the slab: it can never be freed or read into again. Closing
-    /// the ring does not wait for its reads.
-    fn abandon(&mut self) {
-        self.slab.leak();
-        std::mem::forget(self.registered.buffers.take());
-        self.slots.abandon();
-    }
 }
 
 impl PageReader for UringReader {
@@ -220,10 +213,14 @@ impl PageReader for UringReader {
         }
     }
 
-    fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+    fn wait_at_most(
+        &mut self,
+        limit: Option<Duration>,
+        done: &mut Vec<Completion>,
+    ) -> Result<usize, ReadError> {
         self.slots.expect_reads()?;
         self.take_queued();
-        let patience = Patience::start(self.slots.timeout());
+        let patience = self.slots.patience(limit);
         let mut refusals = 0;
         while refusals < MAX_REFUSALS {
             self.fill();
@@ -236,10 +233,14 @@ impl PageReader for UringReader {
             if ended > 0 {
                 return Ok(ended);
             }
-            if patience.is_over() {
-                let error = self.slots.no_answer(Backend::IoUring);
-                self.abandon();
-                return Err(error);
+            match patience.over() {
+                Some(Over::Limit) => return Ok(0),
+                Some(Over::Silence) => {
+                    let error = self.slots.no_answer(Backend::IoUring);
+                    self.abandon();
+                    return Err(error);
+                }
+                None => {}
             }
             if !accepted {
                 refusals += 1;
@@ -269,15 +270,7 @@ impl PageReader for UringReader {
         for slot in self.queued.drain(..).chain(self.due.drain(..)) {
             self.slots.discard(slot);
         }
-        let mut discarded = Vec::new();
-        while self.in_flight() > 0 {
-            if self.wait(&mut discarded).is_err() {
-                self.abandon();
-            }
-        }
-        for completion in discarded {
-            self.slots.release(completion.slot);
-        }
+        wait_out(self);
     }
 
     fn usable(&self) -> bool {
@@ -286,6 +279,16 @@ impl PageReader for UringReader {
 
     fn backend(&self) -> Backend {
         Backend::IoUring
+    }
+}
+
+impl Abandon for UringReader {
+    /// The kernel may still write to the slab: it can never be freed or read into again. Closing
+    /// the ring does not wait for its reads.
+    fn abandon(&mut self) {
+        self.slab.leak();
+        std::mem::forget(self.registered.buffers.take());
+        self.slots.abandon();
     }
 }
 

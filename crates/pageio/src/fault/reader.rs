@@ -1,6 +1,7 @@
 //! A reader whose completions come late, in another order, or with wrong bytes.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use super::{Fault, Injector};
 use crate::{AlignedBuf, Backend, Completion, PageReader, ReadError, Slot};
@@ -88,9 +89,13 @@ impl PageReader for FaultyReader {
         Ok(done.len() - before)
     }
 
-    fn wait(&mut self, done: &mut Vec<Completion>) -> Result<usize, ReadError> {
+    fn wait_at_most(
+        &mut self,
+        limit: Option<Duration>,
+        done: &mut Vec<Completion>,
+    ) -> Result<usize, ReadError> {
         if self.in_flight() == 0 {
-            return self.inner.wait(done);
+            return self.inner.wait_at_most(limit, done);
         }
         let before = done.len();
         self.inner.flush()?;
@@ -100,7 +105,9 @@ impl PageReader for FaultyReader {
             if done.len() > before || self.inner.in_flight() == 0 {
                 self.inner.poll(&mut arrived)?;
             } else {
-                self.inner.wait(&mut arrived)?;
+                if self.inner.wait_at_most(limit, &mut arrived)? == 0 {
+                    break;
+                }
             }
             self.strike(arrived, done)?;
         }

@@ -93,3 +93,35 @@ fn draining_and_dropping_a_reader_do_not_wait_for_a_dead_device() {
         drop(reader);
     });
 }
+
+#[test]
+fn a_wait_with_a_limit_leaves_the_reads_going_and_counts_for_the_watchdog() {
+    in_silent_ways(|file, silent| {
+        let mut reader = file.reader().unwrap();
+        let mut done = Vec::new();
+        let short = Some(Duration::from_millis(20));
+        assert!(matches!(reader.wait_at_most(short, &mut done), Err(ReadError::Idle)));
+
+        submit(reader.as_mut(), 0..4);
+        while done.len() < 4 {
+            reader.wait_at_most(short, &mut done).unwrap();
+        }
+        done.drain(..).for_each(|completion| reader.release(completion.slot));
+
+        submit(reader.as_mut(), 4..6);
+        assert_eq!(reader.wait_at_most(short, &mut done).unwrap(), 0, "{}", name(file));
+        assert_eq!(reader.in_flight(), 2);
+        assert!(reader.usable());
+        let mut waits = 1;
+        let error = loop {
+            match reader.wait_at_most(short, &mut done) {
+                Ok(ended) => assert_eq!(ended, 0),
+                Err(error) => break error,
+            }
+            waits += 1;
+        };
+        assert!(matches!(error, ReadError::NoAnswer { reads: 2, .. }), "{error:?}");
+        assert!(waits <= 51, "{}: {waits} waits of 20 ms are more than a second", name(file));
+        silent.store(false, Ordering::Relaxed);
+    });
+}
