@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 pub use pageio::{Backend, Direct};
 
+use crate::search::Cancel;
+
 /// How two vectors are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
@@ -277,6 +279,11 @@ pub struct SearchOptions {
     pub table_bits: TableBits,
     /// The same ids and scores on every run whatever the timing of reads. Implies alpha 1.
     pub deterministic: bool,
+    /// How long one query may take before it fails with
+    /// [`SearchError::TimedOut`](crate::SearchError::TimedOut); default `None`, as long as it takes.
+    pub timeout: Option<Duration>,
+    /// Ends the search from another thread; default `None`.
+    pub cancel: Option<Cancel>,
 }
 
 impl Default for SearchOptions {
@@ -291,6 +298,8 @@ impl Default for SearchOptions {
             threshold: Threshold::Seeded,
             table_bits: TableBits::Auto,
             deterministic: false,
+            timeout: None,
+            cancel: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! expected, what was found, and what to do about it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Why an index could not be built. Nothing that existed is touched, and nothing is left behind
 /// but what [`BuildError::Interrupted`] names.
@@ -189,6 +190,18 @@ pub enum SearchError {
         /// What is wrong and which values work.
         problem: String,
     },
+    /// The query took longer than [`SearchOptions::timeout`](crate::SearchOptions::timeout).
+    #[error(
+        "the query was not answered within {} ms; visit fewer lists, or allow more time",
+        timeout.as_secs_f64() * 1e3
+    )]
+    TimedOut {
+        /// The time it had.
+        timeout: Duration,
+    },
+    /// Somebody called [`Cancel::cancel`](crate::Cancel::cancel).
+    #[error("the search was cancelled")]
+    Cancelled,
     /// A page could not be read.
     #[error(transparent)]
     Read(#[from] pageio::ReadError),
@@ -203,4 +216,12 @@ pub enum SearchError {
         /// The damaged page, 4 KiB each, from 0.
         page: u64,
     },
+}
+
+impl SearchError {
+    /// Whether the query was stopped by its caller, by time or by hand; nothing else is wrong then.
+    #[must_use]
+    pub fn is_stop(&self) -> bool {
+        matches!(self, Self::TimedOut { .. } | Self::Cancelled)
+    }
 }

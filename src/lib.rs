@@ -59,7 +59,7 @@ pub use error::{BuildError, OpenError, SearchError};
 pub use index::Index;
 pub use info::{IndexInfo, ListSizes};
 pub use progress::{Progress, Silent};
-pub use search::{Event, EventKind, Phase, SearchResult, SearchStats, Trace};
+pub use search::{Cancel, Event, EventKind, Phase, SearchResult, SearchStats, Trace};
 pub use store::publish::unfinished as unfinished_build;
 pub use store::verify::{FileCheck, VerifyReport, verify};
 

@@ -103,6 +103,9 @@ pub(crate) struct SearchArgs {
     /// The same ids and scores on every run, whatever the timing of reads; implies --alpha 1
     #[arg(long)]
     deterministic: bool,
+    /// Fail when the answer to one query takes longer than so many seconds, 0.05 for example
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    query_timeout: Option<Duration>,
     #[command(flatten)]
     open: OpenArgs,
 }
@@ -174,8 +177,18 @@ impl SearchArgs {
             threshold: setting.threshold.or(self.threshold).unwrap_or(default.threshold),
             table_bits: self.table_bits.unwrap_or(default.table_bits),
             deterministic: self.deterministic,
+            timeout: self.query_timeout,
+            cancel: None,
         })
     }
+}
+
+/// A time above zero.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text} is not a number of seconds above 0");
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    let time = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
+    if time.is_zero() { Err(wrong()) } else { Ok(time) }
 }
 
 /// The threads asked for, or all the machine offers.

@@ -67,6 +67,7 @@ impl Engine<'_> {
         self.s.seed.reset(if self.plan.seeded { self.plan.k } else { 0 });
         self.s.top.reset(self.plan.k, !self.parts.records.geometry.id_in_record);
         for probe in 0..self.probes.len() {
+            self.reads.check_stop()?;
             self.scan_list(probe as u32)?;
         }
         Ok(())
@@ -201,7 +202,7 @@ impl Engine<'_> {
         let mut done = std::mem::take(&mut self.s.done);
         let outcome = self.reads.harvest(block, &mut done, self.stats);
         let came = !done.is_empty();
-        let mut first_error = outcome.err().map(SearchError::from);
+        let mut first_error = outcome.err();
         for Completion { tag, slot, result } in done.drain(..) {
             if first_error.is_none() {
                 let outcome = result.map_err(SearchError::from);

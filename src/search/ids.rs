@@ -7,6 +7,7 @@ use pageio::Completion;
 
 use super::reads::Reads;
 use super::stats::SearchStats;
+use super::stop::Stop;
 use super::topk::Hit;
 use crate::error::SearchError;
 use crate::store::parts::READ_SLOTS;
@@ -73,9 +74,10 @@ pub(super) fn first_ids(
     units: &Units,
     len: u64,
     count: usize,
+    stop: Stop<'_>,
     stats: &mut SearchStats,
 ) -> Result<Vec<u64>, SearchError> {
-    all_ids(units, len.min(count as u64), 0, stats)
+    all_ids(units, len.min(count as u64), 0, stop, stats)
 }
 
 /// The ids of the first `len` positions, `before` bytes into their records.
@@ -83,12 +85,14 @@ pub(super) fn all_ids(
     units: &Units,
     len: u64,
     before: usize,
+    stop: Stop<'_>,
     stats: &mut SearchStats,
 ) -> Result<Vec<u64>, SearchError> {
     let before = if units.geometry.id_in_record { before } else { 0 };
     let mut bytes = vec![0u8; units.geometry.unit_bytes()];
     let mut ids = Vec::new();
     for unit in 0..if len == 0 { 0 } else { units.geometry.unit(len - 1) + 1 } {
+        stop.check()?;
         units.read(unit, &mut bytes)?;
         stats.issued += 1;
         stats.pages += units.geometry.unit_pages as u64;

@@ -3,6 +3,7 @@
 
 mod options;
 mod stats;
+mod stop;
 mod trace;
 mod seed;
 mod stretch;
@@ -14,17 +15,19 @@ mod engine;
 mod ids;
 mod worker;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dataset::{RowCheck, check_rows};
 
 pub use stats::SearchStats;
+pub use stop::Cancel;
 pub use trace::{Event, EventKind, Phase, Trace};
 
 use crate::config::SearchOptions;
 use crate::error::SearchError;
 use crate::store::parts::Parts;
+use stop::Stop;
 use trace::{Recorder, Tracer};
 use worker::Worker;
 
@@ -40,25 +43,63 @@ pub struct SearchResult {
     pub stats: SearchStats,
 }
 
-/// Idle workers of an index.
+/// The workers of an index that no query has.
 #[derive(Default)]
 pub(crate) struct Workers {
     idle: Mutex<Vec<Worker>>,
+    /// Those whose query was stopped while reads were under way: idle once the reads have ended.
+    settling: Mutex<Vec<Worker>>,
 }
+
+/// More workers than this do not settle at a time: a query that is stopped then waits for its reads.
+const MOST_SETTLING: usize = 64;
 
 impl Workers {
     fn take(&self, parts: &Parts) -> Result<Worker, SearchError> {
-        let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        self.settle();
+        let idle = lock(&self.idle).pop();
         idle.map_or_else(|| Worker::new(parts), Ok)
     }
 
     /// Keeps a worker for the next query, unless its disk has not answered.
-    fn put(&self, worker: Worker) {
-        if !worker.usable() {
+    fn put(&self, mut worker: Worker) {
+        if worker.in_flight() > 0 {
+            let mut settling = lock(&self.settling);
+            if settling.len() < MOST_SETTLING {
+                settling.push(worker);
+                return;
+            }
+            drop(settling);
+            worker.drain();
+        }
+        if worker.usable() {
+            lock(&self.idle).push(worker);
+        }
+    }
+
+    /// Looks after the reads of queries that were stopped.
+    fn settle(&self) {
+        let mut settling = lock(&self.settling);
+        if settling.is_empty() {
             return;
         }
-        self.idle.lock().unwrap_or_else(|e| e.into_inner()).push(worker);
+        let settled: Vec<Worker> = settling.extract_if(.., Worker::settled).collect();
+        drop(settling);
+        lock(&self.idle).extend(settled.into_iter().filter(Worker::usable));
     }
+
+    /// Reads under way for no query.
+    #[cfg(test)]
+    fn in_flight(&self) -> usize {
+        self.settle();
+        let reads = |workers| lock(workers).iter().map(Worker::in_flight).sum::<usize>();
+        reads(&self.settling) + reads(&self.idle)
+    }
+}
+
+/// Workers are whole whenever the lock is free, so a poisoned one is as good as any.
+fn lock(workers: &Mutex<Vec<Worker>>) -> MutexGuard<'_, Vec<Worker>> {
+    workers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Answers one query.
@@ -93,7 +134,7 @@ fn search_one(
     let plan = o.plan(&parts.shape, 1)?;
     check_queries(parts, query, 1)?;
     let mut worker = workers.take(parts)?;
-    let result = worker.search(parts, query, &plan, Tracer::new(recorder));
+    let result = worker.search(parts, query, &plan, Stop::of(o), Tracer::new(recorder));
     workers.put(worker);
     result
 }
@@ -120,7 +161,8 @@ pub(crate) fn search_batch(
             if i >= count {
                 break Ok(out);
             }
-            match worker.search(parts, &queries[i * dim..(i + 1) * dim], &plan, Tracer::default()) {
+            let query = &queries[i * dim..(i + 1) * dim];
+            match worker.search(parts, query, &plan, Stop::of(o), Tracer::default()) {
                 Ok(result) => out.push((i, result)),
                 Err(e) => {
                     next.store(count, Ordering::Relaxed);

@@ -5,7 +5,9 @@ use std::time::Instant;
 use pageio::{Completion, PageReader, ReadError, Slot};
 
 use super::stats::SearchStats;
+use super::stop::Stop;
 use super::trace::{Phase, Tracer};
+use crate::error::SearchError;
 use crate::store::units::Units;
 
 /// A reader with the clock and counters of the query it serves.
@@ -15,12 +17,23 @@ pub(crate) struct Reads<'a> {
     first: Option<Instant>,
     last: Instant,
     queued: bool,
+    stop: Stop<'a>,
     trace: Tracer<'a>,
 }
 
 impl<'a> Reads<'a> {
-    pub(crate) fn new(reader: &'a mut dyn PageReader, units: &'a Units, trace: Tracer<'a>) -> Self {
-        Self { reader, units, first: None, last: Instant::now(), queued: false, trace }
+    pub(crate) fn new(
+        reader: &'a mut dyn PageReader,
+        units: &'a Units,
+        stop: Stop<'a>,
+        trace: Tracer<'a>,
+    ) -> Self {
+        Self { reader, units, first: None, last: Instant::now(), queued: false, stop, trace }
+    }
+
+    /// An error when the query must not go on.
+    pub(crate) fn check_stop(&self) -> Result<(), SearchError> {
+        self.stop.check()
     }
 
     /// The tracer of the query, for what happens besides reads.
@@ -55,13 +68,13 @@ impl<'a> Reads<'a> {
         if std::mem::take(&mut self.queued) { self.reader.flush() } else { Ok(()) }
     }
 
-    /// Takes what has come back, waiting for at least one if `block`.
+    /// Takes what has come back, waiting for at least one if `block`, and until the query is stopped.
     pub(crate) fn harvest(
         &mut self,
         block: bool,
         done: &mut Vec<Completion>,
         stats: &mut SearchStats,
-    ) -> Result<usize, ReadError> {
+    ) -> Result<usize, SearchError> {
         if self.reader.in_flight() == 0 {
             return Ok(0);
         }
@@ -76,7 +89,13 @@ impl<'a> Reads<'a> {
         }
         self.trace.interrupt(Phase::Wait);
         let (before, start) = (self.reader.in_flight(), Instant::now());
-        let n = self.reader.wait(done)?;
+        let n = loop {
+            self.stop.check()?;
+            let ended = self.reader.wait_at_most(self.stop.slice(), done)?;
+            if ended > 0 {
+                break ended;
+            }
+        };
         self.queued = false;
         stats.wait_ns += start.elapsed().as_nanos() as u64;
         self.tick_with(before, stats);
@@ -96,11 +115,6 @@ impl<'a> Reads<'a> {
 
     pub(crate) fn release(&mut self, slot: Slot) {
         self.reader.release(slot);
-    }
-
-    /// Abandons whatever is in flight.
-    pub(crate) fn abandon(&mut self) {
-        self.reader.drain();
     }
 
     fn tick(&mut self, stats: &mut SearchStats) {

@@ -1,18 +1,21 @@
 //! Searches on a disk that holds every page back, so that what is in flight is what was asked for,
-//! and on one that does not answer.
+//! on one that does not answer, and on one that fails and lies.
 
 #![allow(clippy::unwrap_used)]
 
+mod faulty;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use dataset::{Base, Dtype, VectorWriter};
 use pageio::{Fault, Faults, PageFile};
 
 use crate::config::{Backend, BuildOptions, OpenOptions, Pipeline, RecordKind, SearchOptions};
 use crate::progress::Silent;
-use crate::search::{EventKind, Trace, Workers, search, trace};
+use crate::search::{Cancel, EventKind, Trace, Workers, search, trace};
 use crate::store::parts::Parts;
 use crate::{Index, SearchError};
 
@@ -106,4 +109,81 @@ fn overlapped_puts_no_bound_on_reads_in_flight_and_others_keep_theirs() {
     assert!(search(Pipeline::Full, Some(16_384)).is_ok());
     let error = search(Pipeline::Full, Some(16_385));
     assert!(matches!(error, Err(SearchError::Option { option: "--inflight", .. })));
+}
+
+/// The index in memory, on a disk that keeps silent for ever about what it was asked in `silent`
+/// times, and gives up after `watchdog`.
+fn silent_disk(
+    parts: &mut Parts,
+    records: &std::path::Path,
+    watchdog: Duration,
+) -> Arc<AtomicBool> {
+    let options = pageio::OpenOptions {
+        backend: Backend::Pread,
+        timeout: Some(watchdog),
+        ..pageio::OpenOptions::default()
+    };
+    let silent = Arc::new(AtomicBool::new(true));
+    let now = Arc::clone(&silent);
+    let faults = Faults::new(move |_| now.load(Ordering::Relaxed).then_some(Fault::Silence));
+    parts.records.file = Arc::new(PageFile::open(records, &options).unwrap().with_faults(faults));
+    silent
+}
+
+#[test]
+fn a_stopped_query_says_so_at_once_and_its_reads_are_released() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut parts, rows) = built(dir.path());
+    let records = dir.path().join("index/records.bin");
+    let silent = silent_disk(&mut parts, &records, Duration::from_secs(1));
+    let workers = Workers::default();
+    let timeout = Duration::from_millis(30);
+    let hurried = SearchOptions { timeout: Some(timeout), ..SearchOptions::default() };
+    let error = search(&parts, &workers, &rows[..DIM], &hurried).unwrap_err();
+    assert!(matches!(error, SearchError::TimedOut { timeout: t } if t == timeout), "{error}");
+    assert!(error.to_string().contains("within 30 ms"), "{error}");
+
+    let cancel = Cancel::default();
+    let stoppable = SearchOptions { cancel: Some(cancel.clone()), ..SearchOptions::default() };
+    let error = thread::scope(|scope| {
+        let searching = scope.spawn(|| search(&parts, &workers, &rows[..DIM], &stoppable));
+        thread::sleep(Duration::from_millis(50));
+        cancel.cancel();
+        searching.join().unwrap().unwrap_err()
+    });
+    assert!(matches!(error, SearchError::Cancelled), "{error}");
+
+    // Both left reads behind, which the disk never ends: the watchdog does, beside other queries.
+    assert!(workers.in_flight() > 0);
+    silent.store(false, Ordering::Relaxed);
+    let unhurried = SearchOptions::default();
+    let patience = Instant::now() + Duration::from_secs(60);
+    while workers.in_flight() > 0 && Instant::now() < patience {
+        assert_eq!(search(&parts, &workers, &rows[..DIM], &unhurried).unwrap().ids[0], 0);
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(workers.in_flight(), 0);
+    assert!(search(&parts, &workers, &rows[..DIM], &stoppable).is_err(), "it stays cancelled");
+}
+
+#[test]
+fn the_reads_of_stopped_queries_come_back_and_their_workers_are_used_again() {
+    let dir = tempfile::tempdir().unwrap();
+    // Every page is held back for 5,000 polls.
+    let (parts, rows) = built(dir.path());
+    let workers = Workers::default();
+    let hurried =
+        SearchOptions { timeout: Some(Duration::from_micros(1)), ..SearchOptions::default() };
+    for query in rows.chunks(DIM).take(200) {
+        let error = search(&parts, &workers, query, &hurried).unwrap_err();
+        assert!(matches!(error, SearchError::TimedOut { .. }), "{error}");
+    }
+    for _ in 0..10_000 {
+        workers.settle();
+    }
+    assert_eq!(workers.in_flight(), 0);
+    assert_eq!(
+        search(&parts, &workers, &rows[..DIM], &SearchOptions::default()).unwrap().ids[0],
+        0
+    );
 }

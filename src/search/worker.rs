@@ -1,6 +1,6 @@
 //! What one thread needs to search: a reader for each paged file, and scratch that queries reuse.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use codec::{Query, ScalarQuery, Scan, TightBound};
 use pageio::PageReader;
@@ -13,6 +13,7 @@ use super::options::Plan;
 use super::reads::Reads;
 use super::rerank::Rerank;
 use super::stats::SearchStats;
+use super::stop::Stop;
 use super::stretch::stretch;
 use super::trace::Tracer;
 use crate::build::{estimator, prepare::normalise};
@@ -60,13 +61,41 @@ impl Worker {
         self.records.usable() && self.ids.as_ref().is_none_or(|ids| ids.usable())
     }
 
+    /// Reads under way for a query that was stopped.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.records.in_flight() + self.ids.as_ref().map_or(0, |ids| ids.in_flight())
+    }
+
+    /// Takes back what has ended of a stopped query's reads; whether that was all, or the reader
+    /// has been given up.
+    pub(crate) fn settled(&mut self) -> bool {
+        let readers = [Some(&mut self.records), self.ids.as_mut()];
+        readers.into_iter().flatten().all(|reader| {
+            let mut ended = Vec::new();
+            let waited = match reader.in_flight() {
+                0 => return true,
+                // A wait of no time, not a look: it counts for the watchdog.
+                _ => reader.wait_at_most(Some(Duration::ZERO), &mut ended),
+            };
+            ended.into_iter().for_each(|completion| reader.release(completion.slot));
+            waited.is_err() || reader.in_flight() == 0
+        })
+    }
+
+    /// Waits for the reads of a stopped query.
+    pub(crate) fn drain(&mut self) {
+        self.records.drain();
+        self.ids.iter_mut().for_each(|ids| ids.drain());
+    }
+
     /// Answers one valid query. After an error nothing is in flight and the worker can go on, if it
-    /// is still usable.
+    /// is still usable; only the reads of a query that was stopped may still be under way.
     pub(crate) fn search(
         &mut self,
         parts: &Parts,
         query: &[f32],
         plan: &Plan,
+        stop: Stop<'_>,
         mut trace: Tracer<'_>,
     ) -> Result<SearchResult, SearchError> {
         let start = trace.start();
@@ -74,7 +103,7 @@ impl Worker {
         self.make_room(parts, plan.policy.inflight)?;
         self.take_query(parts, query);
         if parts.shape.metric == Metric::Cosine && self.given.iter().all(|&v| v == 0.0) {
-            return answer_zero_query(parts, plan, start, stats);
+            return answer_zero_query(parts, plan, start, stop, stats);
         }
         self.route(parts, plan.nprobe, plan.k);
         let stretch = match parts.shape.metric {
@@ -84,18 +113,21 @@ impl Worker {
         self.tabulate(parts, plan);
         stats.route_ns = start.elapsed().as_nanos() as u64;
 
-        let outcome = self.scan_and_drain(parts, plan, stretch, &mut stats, trace.lend());
-        if outcome.is_err() {
-            self.records.drain();
+        let mut outcome = self.scan_and_drain(parts, plan, stop, stretch, &mut stats, trace.lend());
+        if outcome.is_ok() {
+            outcome = self.name_hits(parts, plan, stop, &mut stats, trace);
+        }
+        if outcome.as_ref().is_err_and(|error| !error.is_stop()) {
+            self.drain();
         }
         outcome?;
-        self.name_hits(parts, plan, &mut stats, trace)?;
         let mut hits: Vec<(u64, f32)> =
             self.scratch.top.hits().iter().map(|h| (h.id, h.score)).collect();
         if hits.len() < plan.k
             && let Some(zeros) = &parts.zeros
         {
-            let ids = first_ids(zeros, parts.shape.zero_rows, plan.k - hits.len(), &mut stats)?;
+            let ids =
+                first_ids(zeros, parts.shape.zero_rows, plan.k - hits.len(), stop, &mut stats)?;
             hits.extend(ids.into_iter().map(|id| (id, 0.0)));
         }
         stats.total_ns = start.elapsed().as_nanos() as u64;
@@ -183,6 +215,7 @@ impl Worker {
         &mut self,
         parts: &Parts,
         plan: &Plan,
+        stop: Stop<'_>,
         stretch: f32,
         stats: &mut SearchStats,
         trace: Tracer<'_>,
@@ -218,7 +251,7 @@ impl Worker {
                 mean_product,
                 stretch,
             },
-            reads: Reads::new(self.records.as_mut(), &parts.records, trace),
+            reads: Reads::new(self.records.as_mut(), &parts.records, stop, trace),
             s: &mut self.scratch,
             stats,
         };
@@ -237,17 +270,14 @@ impl Worker {
         &mut self,
         parts: &Parts,
         plan: &Plan,
+        stop: Stop<'_>,
         stats: &mut SearchStats,
         trace: Tracer<'_>,
     ) -> Result<(), SearchError> {
         let hits = self.scratch.top.hits_mut();
         if let (Some(units), Some(reader)) = (&parts.ids, &mut self.ids) {
-            let mut reads = Reads::new(reader.as_mut(), units, trace);
-            let outcome = read_ids(&mut reads, units, hits, stats);
-            if outcome.is_err() {
-                reads.abandon();
-            }
-            outcome?;
+            let mut reads = Reads::new(reader.as_mut(), units, stop, trace);
+            read_ids(&mut reads, units, hits, stats)?;
         }
         let ascending = parts.shape.metric == Metric::L2;
         hits.sort_unstable_by(|a, b| {
@@ -264,12 +294,13 @@ fn answer_zero_query(
     parts: &Parts,
     plan: &Plan,
     start: Instant,
+    stop: Stop<'_>,
     mut stats: SearchStats,
 ) -> Result<SearchResult, SearchError> {
     let units = parts.ids.as_ref().unwrap_or(&parts.records);
-    let mut ids = all_ids(units, parts.shape.stored, parts.shape.payload(), &mut stats)?;
+    let mut ids = all_ids(units, parts.shape.stored, parts.shape.payload(), stop, &mut stats)?;
     if let Some(zeros) = &parts.zeros {
-        ids.extend(first_ids(zeros, parts.shape.zero_rows, plan.k, &mut stats)?);
+        ids.extend(first_ids(zeros, parts.shape.zero_rows, plan.k, stop, &mut stats)?);
     }
     ids.sort_unstable();
     ids.truncate(plan.k);
