@@ -46,6 +46,19 @@ impl Index {
         Ok(Self { parts: Parts::open(dir, o)?, workers: Workers::default() })
     }
 
+    /// The same index with its records on a disk that misbehaves, for tests of programs that embed it:
+    /// `faults` is asked about the pages of `records.bin`.
+    #[cfg(feature = "fault-injection")]
+    #[must_use]
+    pub fn with_faults(mut self, faults: pageio::Faults) -> Self {
+        // Idle readers are the only others that hold the file.
+        self.workers = Workers::default();
+        if let Some(file) = std::sync::Arc::get_mut(&mut self.parts.records.file) {
+            file.set_faults(faults);
+        }
+        self
+    }
+
     /// The `k` rows nearest to `query` (dim values) among the lists it visits.
     ///
     /// # Errors

@@ -275,3 +275,14 @@ fn a_reader_that_goes_away_is_no_error() {
     );
     assert!(line.starts_with("{\"query\":0,"));
 }
+
+#[test]
+fn a_query_that_takes_too_long_fails_and_says_how_long_it_had() {
+    let (bench, _, _) = indexed(3000, 32, "");
+    let search = |seconds: &str| bench.run(&format!("search i q.fbin --query-timeout {seconds}"));
+    search("60").ok();
+    search("0.000001").fails(1, &["was not answered within 0.001 ms", "allow more time"]);
+    for wrong in ["0", "-1", "soon", "inf"] {
+        search(wrong).fails(2, &["--query-timeout", "is not a number of seconds above 0"]);
+    }
+}

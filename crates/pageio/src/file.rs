@@ -95,8 +95,14 @@ impl PageFile {
     /// The same file on a disk that misbehaves: for tests of what reads pages.
     #[cfg(feature = "fault-injection")]
     pub fn with_faults(mut self, faults: Faults) -> Self {
-        self.faults = Injector::new(faults);
+        self.set_faults(faults);
         self
+    }
+
+    /// As [`with_faults`](Self::with_faults), for the readers still to come.
+    #[cfg(feature = "fault-injection")]
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.faults = Injector::new(faults);
     }
 
     /// The file's name, or `(memory)`.
