@@ -89,6 +89,18 @@ pub enum Bound {
     Paper,
 }
 
+/// In which order the records of a list are packed into pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ListOrder {
+    /// Near vectors share pages, so that a query reads fewer.
+    #[default]
+    Locality,
+    /// By distance to the centroid (paper §4.1).
+    Distance,
+}
+
 /// How much of each sign code stays in RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Prefix {
@@ -128,6 +140,8 @@ pub struct BuildOptions {
     pub coarse: CoarseKind,
     /// Default [`Bound::PerVector`].
     pub bound: Bound,
+    /// Default [`ListOrder::Locality`].
+    pub list_order: ListOrder,
     /// Seed of the rotation, the sample and the clustering; default 42.
     pub seed: u64,
     /// Threads; default all the machine offers. The index does not depend on it.
@@ -156,6 +170,7 @@ impl Default for BuildOptions {
             prefix: Prefix::Full,
             coarse: CoarseKind::Auto,
             bound: Bound::PerVector,
+            list_order: ListOrder::Locality,
             seed: 42,
             threads: available_threads(),
             ids: None,
@@ -172,21 +187,22 @@ impl BuildOptions {
     pub(crate) fn identity(&self) -> String {
         let nlist = self.nlist.map_or_else(|| "auto".into(), |nlist| nlist.to_string());
         format!(
-            "metric {}, nlist {nlist}, record {}, bits {}, prefix {:?}, coarse {}, bound {}, seed \
-             {}, on-invalid {}",
+            "metric {}, nlist {nlist}, record {}, bits {}, prefix {:?}, coarse {}, bound {}, \
+             list order {}, seed {}, on-invalid {}",
             self.metric,
             self.record,
             self.bits,
             self.prefix,
             self.coarse,
             self.bound,
+            self.list_order,
             self.seed,
             self.on_invalid
         )
     }
 
     /// The paper's configuration (§5.1) for a base of `rows` rows: its own bound, `split` records
-    /// of 9 bits, lists of 1024 rows on average, coarse quantizer IRQ. Rotation, order within lists
+    /// of 9 bits, lists of 1024 rows on average in order of distance, coarse quantizer IRQ. Rotation
     /// and gamma of IRQ are the paper's in every build.
     #[must_use]
     pub fn paper(rows: u64) -> Self {
@@ -197,6 +213,7 @@ impl BuildOptions {
             prefix: Prefix::Full,
             coarse: CoarseKind::Irq,
             bound: Bound::Paper,
+            list_order: ListOrder::Distance,
             ..Self::default()
         }
     }
@@ -383,6 +400,8 @@ names!(CoarseKind, "coarse quantizer", "auto, irq, hnsw, flat",
     CoarseKind::Hnsw => "hnsw", CoarseKind::Flat => "flat");
 names!(Bound, "bound", "per-vector, paper",
     Bound::PerVector => "per-vector", Bound::Paper => "paper");
+names!(ListOrder, "list order", "locality, distance",
+    ListOrder::Locality => "locality", ListOrder::Distance => "distance");
 names!(OnInvalid, "treatment of invalid rows", "error, skip",
     OnInvalid::Error => "error", OnInvalid::Skip => "skip");
 names!(Pipeline, "pipeline", "naive, coalesced, overlapped, scheduled, full, fifo",

@@ -7,7 +7,7 @@ use pageio::PageFile;
 use serde::Serialize;
 
 use crate::config::OpenOptions;
-use crate::config::{Bound, CoarseKind, Metric, RecordKind};
+use crate::config::{Bound, CoarseKind, ListOrder, Metric, RecordKind};
 use crate::error::OpenError;
 use crate::store::manifest::Manifest;
 use crate::store::parts::{Outline, Parts};
@@ -39,6 +39,8 @@ pub struct IndexInfo {
     pub prefix_dims: usize,
     /// Which bound the prefix factors hold.
     pub bound: Bound,
+    /// In which order the records of a list are packed.
+    pub list_order: ListOrder,
     /// Inverted lists.
     pub nlist: usize,
     /// The coarse quantizer.
@@ -140,6 +142,7 @@ impl IndexInfo {
             bits: m.bits,
             prefix_dims: m.prefix_dims,
             bound: m.bound,
+            list_order: m.list_order,
             nlist: m.nlist,
             coarse: m.coarse,
             seed: m.seed,

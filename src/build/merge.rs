@@ -5,9 +5,9 @@
 //! run 1 ├ least (list, distance) ─┼ records, several to a page ─▶ records.bin, checks.bin
 //! run n ┘ first, then least run   └ ids, where records have no room ─▶ ids.bin
 //! ```
-//! Runs hold ascending ranges of rows, so that the lower run among equals is the lower row: the
-//! order is by list, by distance within a list (paper §4.1), by row among equals, whatever the
-//! number of runs.
+//! Runs hold ascending ranges of rows, so that the lower run among equals is the lower row: entries
+//! come by list, by distance within a list (paper §4.1), by row among equals, whatever the number of
+//! runs. They are written in that order, or each window of them in that of `locality.rs`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +16,9 @@ use std::path::Path;
 use codec::{BATCH, PrefixCodes};
 
 use super::Watch;
-use super::runs::{Layout, Sorted};
+use super::locality::{self, Locality};
+use super::runs::{Layout, Sorted, list_of};
+use crate::config::ListOrder;
 use crate::error::BuildError;
 use crate::store::geometry::Geometry;
 use crate::store::manifest::FileEntry;
@@ -33,14 +35,16 @@ pub(crate) struct Merge<'a> {
     pub(crate) tag: u32,
     /// External ids by row; row numbers otherwise.
     pub(crate) ids: Option<&'a [u64]>,
+    pub(crate) order: ListOrder,
 }
 
 /// Bytes that merging takes beside the readers of the runs.
 pub(crate) fn bytes(shape: &Shape) -> u64 {
     let chunk =
         CHUNK as u64 * (Layout::of(shape).bytes() as u64 + shape.prefix_dims as u64 / 8 + 12);
+    let window = locality::window_rows(shape) as u64 * Layout::of(shape).bytes() as u64;
     let writers = 3 * crate::store::writer::WRITER_BYTES;
-    chunk + writers + 2 * shape.checks_bytes()
+    chunk + window + locality::bytes(shape) + writers + 2 * shape.checks_bytes()
 }
 
 /// The files being written.
@@ -48,6 +52,10 @@ struct Files {
     codes: FileWriter,
     records: UnitWriter,
     ids: Option<UnitWriter>,
+    /// Entries on their way.
+    chunk: Vec<u8>,
+    /// Entries written or on their way.
+    done: u64,
 }
 
 impl Merge<'_> {
@@ -65,22 +73,54 @@ impl Merge<'_> {
             .filter_map(|(number, run)| Some(Reverse((run.key()?, number))))
             .collect();
         let entry_bytes = Layout::of(&self.shape).bytes();
-        let mut chunk = Vec::with_capacity(CHUNK * entry_bytes);
-        let mut done = 0;
-        while let Some(Reverse((_, number))) = next.pop() {
+        let mut locality = Locality::new(&self.shape);
+        let rows = match self.order {
+            ListOrder::Locality => locality::window_rows(&self.shape),
+            ListOrder::Distance => 1,
+        };
+        let mut window = Vec::with_capacity(rows * entry_bytes);
+        while let Some(Reverse((key, number))) = next.pop() {
             let run = &mut runs[number];
-            run.take(&mut chunk)?;
+            run.take(&mut window)?;
             next.extend(run.key().map(|key| Reverse((key, number))));
-            if chunk.len() == CHUNK * entry_bytes {
-                watch.update("merge", done, self.shape.stored)?;
-                self.write_chunk(&chunk, &mut files)?;
-                done += CHUNK as u64;
-                chunk.clear();
+            let list_goes_on =
+                next.peek().is_some_and(|Reverse((next, _))| list_of(*next) == list_of(key));
+            if !list_goes_on || window.len() == rows * entry_bytes {
+                self.write_window(&window, &mut locality, &mut files, watch)?;
+                window.clear();
             }
         }
-        self.write_chunk(&chunk, &mut files)?;
+        self.write_chunk(&mut files)?;
         watch.update("merge", self.shape.stored, self.shape.stored)?;
         self.finish(files, dir)
+    }
+
+    /// Puts the entries of a window in order and passes them on.
+    fn write_window(
+        &self,
+        window: &[u8],
+        locality: &mut Locality,
+        files: &mut Files,
+        watch: &Watch<'_>,
+    ) -> Result<(), BuildError> {
+        let layout = Layout::of(&self.shape);
+        let entries = || window.chunks_exact(layout.bytes());
+        let alone = [0];
+        let order = if window.len() == layout.bytes() {
+            &alone
+        } else {
+            locality.arrange(entries().map(|entry| layout.read(entry).prefix), files.done)
+        };
+        for &row in order {
+            let start = row as usize * layout.bytes();
+            files.chunk.extend_from_slice(&window[start..start + layout.bytes()]);
+            files.done += 1;
+            if files.chunk.len() == CHUNK * layout.bytes() {
+                watch.update("merge", files.done, self.shape.stored)?;
+                self.write_chunk(files)?;
+            }
+        }
+        Ok(())
     }
 
     fn create(&self, dir: &Path) -> Result<Files, BuildError> {
@@ -94,14 +134,16 @@ impl Merge<'_> {
             codes: FileWriter::create(&dir.join(CODES))?,
             records: UnitWriter::create(&dir.join(RECORDS), geometry, self.tag)?,
             ids,
+            chunk: Vec::with_capacity(CHUNK * Layout::of(&self.shape).bytes()),
+            done: 0,
         })
     }
 
-    fn write_chunk(&self, entries: &[u8], files: &mut Files) -> Result<(), BuildError> {
+    fn write_chunk(&self, files: &mut Files) -> Result<(), BuildError> {
         let layout = Layout::of(&self.shape);
-        let count = entries.len() / layout.bytes();
+        let count = files.chunk.len() / layout.bytes();
         let mut codes = PrefixCodes::new(self.shape.prefix_dims, count as u64);
-        for (position, entry) in (0..).zip(entries.chunks_exact(layout.bytes())) {
+        for (position, entry) in (0..).zip(files.chunk.chunks_exact(layout.bytes())) {
             let entry = layout.read(entry);
             codes.set(position, entry.prefix, entry.factors);
             let id = self.ids.map_or(entry.row, |ids| ids[entry.row as usize]).to_le_bytes();
@@ -113,6 +155,7 @@ impl Merge<'_> {
                 }
             }
         }
+        files.chunk.clear();
         Ok(files.codes.write(codes.as_bytes())?)
     }
 

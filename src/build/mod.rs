@@ -22,6 +22,7 @@ mod scales;
 mod encode;
 mod runs;
 mod spill;
+mod locality;
 mod merge;
 mod resident;
 mod plan;
@@ -185,8 +186,8 @@ impl Job<'_> {
         let runs = encoding.run(&mut self.checkpoint, &self.watch)?;
         self.clock.stage("encode");
         let dir = self.draft.path();
-        let merge = Merge { shape, tag, ids: o.ids.as_deref() };
-        let mut files = merge.write(runs, dir, &self.watch)?;
+        let merge = Merge { shape, tag, ids: o.ids.as_deref(), order: o.list_order };
+        let mut files = self.pool.install(|| merge.write(runs, dir, &self.watch))?;
         self.clock.stage("merge");
         if !survey.zeros().is_empty() {
             files.push(encode::write_zeros(dir, tag, survey.zeros(), o.ids.as_deref())?);

@@ -4,7 +4,7 @@ use dataset::{Base, Dtype};
 use serde::Serialize;
 
 use crate::coarse;
-use crate::config::{Bound, BuildOptions, CoarseKind, Metric, Prefix, RecordKind};
+use crate::config::{Bound, BuildOptions, CoarseKind, ListOrder, Metric, Prefix, RecordKind};
 use crate::error::BuildError;
 use crate::store::shape::{Shape, raw_type};
 
@@ -39,6 +39,8 @@ pub struct BuildPlan {
     pub bits: u32,
     /// Which bound the prefix factors hold.
     pub bound: Bound,
+    /// In which order records are packed.
+    pub list_order: ListOrder,
     /// Inverted lists.
     pub nlist: usize,
     /// The coarse quantizer, resolved.
@@ -112,6 +114,7 @@ impl BuildPlan {
             record: o.record,
             bits: o.bits,
             bound: o.bound,
+            list_order: o.list_order,
             nlist,
             coarse,
             coarse_lists: coarse::inner_lists(coarse, nlist),

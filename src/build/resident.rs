@@ -73,6 +73,7 @@ pub(super) fn manifest(
         bits: plan.bits,
         prefix_dims: plan.prefix_dims,
         bound: plan.bound,
+        list_order: plan.list_order,
         nlist: plan.nlist,
         coarse: plan.coarse,
         coarse_lists: plan.coarse_lists,
@@ -91,6 +92,9 @@ pub(super) fn manifest(
 /// on the data, the parameters and the seed.
 pub(super) fn tag(lists: &Lists, o: &BuildOptions) -> u32 {
     let crc = lists.rotated.iter().fold(0, |c, v| crc32c::crc32c_append(c, &v.to_le_bytes()));
-    let options = format!("{:?} {} {:?} {:?} {}", o.record, o.bits, o.metric, o.bound, o.seed);
+    let options = format!(
+        "{:?} {} {:?} {:?} {:?} {}",
+        o.record, o.bits, o.metric, o.bound, o.list_order, o.seed
+    );
     crc32c::crc32c_append(crc, options.as_bytes())
 }

@@ -121,6 +121,11 @@ fn key(entry: &[u8]) -> u64 {
     u64::from(place.list) << 32 | u64::from(place.distance.to_bits())
 }
 
+/// The list of a key.
+pub(crate) fn list_of(key: u64) -> u32 {
+    (key >> 32) as u32
+}
+
 /// Entries in memory.
 pub(crate) struct Buffer {
     entry: usize,

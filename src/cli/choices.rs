@@ -1,7 +1,7 @@
 //! What an index is to be: the options that `build` and `estimate` share.
 
 use rabitq_ssd::{
-    Bound, BuildOptions, BuildPlan, CoarseKind, Metric, OnInvalid, Prefix, RecordKind,
+    Bound, BuildOptions, BuildPlan, CoarseKind, ListOrder, Metric, OnInvalid, Prefix, RecordKind,
 };
 
 use super::options::{Preset, at_least_1, thread_count, threads};
@@ -46,6 +46,10 @@ pub(crate) struct Choices {
     /// Error bound of the codes: per-vector, or paper (one width for all) [default: per-vector]
     #[arg(long, value_name = "per-vector|paper")]
     bound: Option<Bound>,
+    /// Order of the records of a list: locality (near vectors share pages), or distance (to the
+    /// centroid, as in the paper) [default: locality]
+    #[arg(long, value_name = "locality|distance")]
+    list_order: Option<ListOrder>,
     /// Seed of the rotation, the sample and the clustering
     #[arg(long, value_name = "S", default_value_t = 42, allow_negative_numbers = true)]
     seed: u64,
@@ -79,6 +83,7 @@ impl Choices {
             prefix,
             coarse: self.coarse.unwrap_or(preset.coarse),
             bound: self.bound.unwrap_or(preset.bound),
+            list_order: self.list_order.unwrap_or(preset.list_order),
             seed: self.seed,
             threads: threads(self.threads),
             on_invalid: self.on_invalid,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Bound, CoarseKind, Metric, RecordKind};
+use crate::config::{Bound, CoarseKind, ListOrder, Metric, RecordKind};
 use crate::error::OpenError;
 
 /// The format this build writes and reads; see docs/FORMAT.md.
@@ -43,6 +43,7 @@ pub(crate) struct Manifest {
     pub(crate) bits: u32,
     pub(crate) prefix_dims: usize,
     pub(crate) bound: Bound,
+    pub(crate) list_order: ListOrder,
     pub(crate) nlist: usize,
     pub(crate) coarse: CoarseKind,
     /// Inner lists of the `irq` coarse quantizer, else 0.
