@@ -12,9 +12,13 @@
 pub mod alloc;
 mod cli;
 pub mod corpus;
+pub mod entry;
 pub mod mutate;
 mod scratch;
 pub mod targets;
+
+#[cfg(fuzzing)]
+pub use libfuzzer_sys;
 
 /// A reader under test.
 pub struct Target {
