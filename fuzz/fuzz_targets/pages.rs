@@ -1,5 +1,5 @@
-//! `cargo +nightly fuzz run --features libfuzzer pages`
+//! `cargo +nightly fuzz run pages`; without cargo-fuzz, a run over the files named.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| rabitq_ssd_fuzz::targets::pages::run(input));
+rabitq_ssd_fuzz::entry!(pages);

@@ -12,9 +12,13 @@
 pub mod alloc;
 mod cli;
 pub mod corpus;
+pub mod entry;
 pub mod mutate;
 mod scratch;
 pub mod targets;
+
+#[cfg(fuzzing)]
+pub use libfuzzer_sys;
 
 /// A reader under test.
 pub struct Target {
@@ -25,7 +29,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "manifest", run: targets::manifest::run },
     Target { name: "resident", run: targets::resident::run },
     Target { name: "pages", run: targets::pages::run },
@@ -34,4 +38,7 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "truth", run: targets::truth::run },
     Target { name: "ids", run: targets::ids::run },
     Target { name: "sweep", run: targets::sweep::run },
+    Target { name: "tuning", run: targets::tuning::run },
+    Target { name: "rowset", run: targets::rowset::run },
+    Target { name: "checkpoint", run: targets::checkpoint::run },
 ];

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! mutate [--seconds N] [--seed S] [TARGET...]      all targets, 10 seconds each, seed 1
+//! mutate --collect FOLDER [TARGET...]              only writes the inputs to FOLDER/TARGET
 //! ```
 //! A panic, a run of more than 10 seconds or one that holds more memory than
 //! [`rabitq_ssd_fuzz::alloc::LIMIT`] ends it with code 1; the input is then in
@@ -30,13 +31,14 @@ const KEPT: usize = 2000;
 static UNDER_WAY: Mutex<Option<(Instant, &str, Vec<u8>)>> = Mutex::new(None);
 
 fn main() -> ExitCode {
-    let (mut seconds, mut seed, mut names) = (10, 1, Vec::new());
+    let (mut seconds, mut seed, mut folder, mut names) = (10, 1, None, Vec::new());
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|word| word.parse().ok());
         match word.as_str() {
             "--seconds" => seconds = number().expect("--seconds takes a number"),
             "--seed" => seed = number().expect("--seed takes a number"),
+            "--collect" => folder = Some(words.next().expect("--collect takes a folder")),
             _ => names.push(word),
         }
     }
@@ -48,12 +50,27 @@ fn main() -> ExitCode {
     std::thread::spawn(watch);
     let wanted = |target: &&Target| names.is_empty() || names.iter().any(|n| n == target.name);
     for target in TARGETS.iter().filter(wanted) {
-        if let Err(problem) = fuzz(target, Duration::from_secs(seconds), seed) {
+        let done = match &folder {
+            Some(folder) => collect(target, Path::new(folder)),
+            None => fuzz(target, Duration::from_secs(seconds), seed),
+        };
+        if let Err(problem) = done {
             eprintln!("{}: {problem}", target.name);
             return ExitCode::FAILURE;
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Writes the inputs of a target where libFuzzer may add to them.
+fn collect(target: &Target, folder: &Path) -> Result<(), String> {
+    let folder = folder.join(target.name);
+    fs_err::create_dir_all(&folder).map_err(|e| e.to_string())?;
+    let read = corpus::read(target.name).map_err(|e| e.to_string())?;
+    let mut inputs = read.into_iter();
+    inputs
+        .try_for_each(|(name, input)| fs_err::write(folder.join(name), input))
+        .map_err(|e| e.to_string())
 }
 
 /// Runs one target until the time is over.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rabitq_ssd::dataset::{Base, Dtype, VectorWriter};
 use rabitq_ssd::{
-    Backend, BuildOptions, CoarseKind, Direct, Index, Metric, OpenOptions, Prefix, RecordKind,
-    SearchOptions, Silent,
+    Backend, BuildOptions, CoarseKind, Direct, Index, Metric, OpenError, OpenOptions, Prefix,
+    RecordKind, SearchOptions, Silent,
 };
 use tempfile::TempDir;
 
@@ -56,11 +56,16 @@ impl Intact {
         fs_err::write(self.dir.join(name), bytes).expect("a temporary file");
     }
 
-    /// Opens the index as it is now, searches it in several ways and verifies it.
-    pub(crate) fn use_it(&self) -> String {
+    /// Opens the index as it is now.
+    pub(crate) fn open(&self) -> Result<Index, OpenError> {
         let o =
             OpenOptions { backend: Backend::Memory, direct: Direct::Off, ..OpenOptions::default() };
-        let index = match Index::open(&self.dir, &o) {
+        Index::open(&self.dir, &o)
+    }
+
+    /// Opens the index as it is now, searches it in several ways and verifies it.
+    pub(crate) fn use_it(&self) -> String {
+        let index = match self.open() {
             Ok(index) => index,
             Err(error) => return error.to_string(),
         };
@@ -113,22 +118,37 @@ fn build_all() -> Vec<Intact> {
 }
 
 fn build(n: usize, dim: usize, o: &BuildOptions) -> Intact {
-    let folder = FOLDER.with(|folder| folder.path().to_path_buf());
+    let folder = folder();
     let (name, dtype) = match o.record {
         RecordKind::U8 => ("base.u8bin", Dtype::U8),
         _ => ("base.fbin", Dtype::F32),
     };
-    let base = folder.join(name);
-    let mut out = VectorWriter::create(&base, dim, dtype).expect("a base");
+    let base = write_base(&folder.join(name), dtype, n, dim);
+    let dir = folder.join(format!("{}-{}-{dim}", o.record, o.metric));
+    Index::build(&base, &dir, o, &Silent).expect("an index");
+    Intact { files: files_of(&dir), dir }
+}
+
+/// The folder of this thread.
+pub(crate) fn folder() -> PathBuf {
+    FOLDER.with(|folder| folder.path().to_path_buf())
+}
+
+/// A base of `n` rows.
+pub(crate) fn write_base(path: &Path, dtype: Dtype, n: usize, dim: usize) -> Base {
+    let mut out = VectorWriter::create(path, dim, dtype).expect("a base");
     for row in 0..n {
         // The third row is zero, which cosine sets apart.
         let value = |d: usize| if row == 2 { 0.0 } else { ((row * 31 + d * 17) % 23) as f32 };
         out.write_f32(&(0..dim).map(value).collect::<Vec<_>>()).expect("a row");
     }
     out.finish().expect("a base");
-    let dir = folder.join(format!("{}-{}-{dim}", o.record, o.metric));
-    Index::build(&Base::open(&[base]).expect("a base"), &dir, o, &Silent).expect("an index");
-    let mut files: Vec<_> = fs_err::read_dir(&dir)
+    Base::open(&[path]).expect("a base")
+}
+
+/// The files of a folder by name.
+pub(crate) fn files_of(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs_err::read_dir(dir)
         .expect("an index")
         .map(|entry| entry.expect("a file").path())
         .map(|path| {
@@ -137,5 +157,5 @@ fn build(n: usize, dim: usize, o: &BuildOptions) -> Intact {
         })
         .collect();
     files.sort();
-    Intact { dir, files }
+    files
 }

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use std::path::Path;
 
 use super::Watch;
+use super::checkpoint::damaged;
 use super::prepare::prepare;
 use super::survey::Survey;
 use super::waves::Waves;
@@ -175,12 +176,13 @@ impl Assignment {
         Ok(())
     }
 
-    /// Rows of each of `nlist` lists.
+    /// Rows of each of `nlist` lists; an error when the file names others.
     pub(crate) fn counts(&self, nlist: usize) -> Result<Vec<u64>, BuildError> {
         let mut counts = vec![0u64; nlist];
         self.each(|_, places| {
             for place in entries(places).filter(|place| place.is_listed()) {
-                counts[place.list as usize] += 1;
+                let count = counts.get_mut(place.list as usize);
+                *count.ok_or_else(|| damaged(self.file.path()))? += 1;
             }
             Ok(())
         })?;

@@ -20,6 +20,7 @@ use crate::config::BuildOptions;
 use crate::error::BuildError;
 use crate::store::manifest::{FORMAT, FileEntry};
 use crate::store::publish::sync_dir;
+use crate::store::regular;
 use crate::store::writer::write_file;
 
 const CHECKPOINT: &str = "checkpoint.json";
@@ -59,6 +60,17 @@ pub(crate) struct Done {
     pub(crate) runs: Vec<Run>,
 }
 
+impl Done {
+    /// Whether the runs hold rows of a base of `n`, each those after the one before.
+    fn runs_follow_each_other(&self, n: u64) -> bool {
+        let mut start = 0;
+        self.runs.iter().all(|run| {
+            let before = std::mem::replace(&mut start, run.end);
+            (before + 1..=n).contains(&run.end) && (1..=run.end - before).contains(&run.rows)
+        })
+    }
+}
+
 /// The checkpoint of one build.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Checkpoint {
@@ -87,7 +99,7 @@ impl Checkpoint {
     ) -> Result<Self, BuildError> {
         let path = scratch.join(CHECKPOINT);
         let mut fresh = Self::start(base, o, scratch)?;
-        let text = match fs_err::read(&path) {
+        let text = match regular::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(fresh),
             Err(error) => return Err(error.into()),
@@ -95,8 +107,16 @@ impl Checkpoint {
         let found: Self = serde_json::from_slice(&text)
             .map_err(|error| refused(format!("{} is damaged: {error}", path.display())))?;
         found.identity.check(&fresh.identity)?;
+        if !found.done.runs_follow_each_other(base.n()) {
+            return Err(damaged(&path));
+        }
         fresh.done = found.done;
         Ok(fresh)
+    }
+
+    /// What names the files of the scratch is not what was written.
+    pub(crate) fn damaged(&self) -> BuildError {
+        damaged(&self.path(CHECKPOINT))
     }
 
     /// Where a file of the scratch is.
@@ -133,7 +153,8 @@ impl Checkpoint {
         let Done { survey, trained, assigned, runs } = &self.done;
         let (assignment, lists) = assigned.unzip();
         let files = [*survey, *trained, assignment, lists].into_iter().flatten();
-        files.chain(runs.iter().map(|run| run.file)).map(|file| file.bytes).sum()
+        let files = files.chain(runs.iter().map(|run| run.file));
+        files.fold(0, |sum, file| sum.saturating_add(file.bytes))
     }
 
     /// Makes what is done durable.
@@ -187,10 +208,10 @@ impl Identity {
     }
 }
 
-/// An error unless a file of the scratch has the length it should.
+/// An error unless a file of the scratch is one, not a pipe, and has the length it should.
 pub(crate) fn check_length(path: &Path, entry: FileEntry) -> Result<(), BuildError> {
     match fs_err::metadata(path) {
-        Ok(metadata) if metadata.len() == entry.bytes => Ok(()),
+        Ok(found) if found.is_file() && found.len() == entry.bytes => Ok(()),
         Ok(_) => Err(damaged(path)),
         Err(error) => Err(error.into()),
     }

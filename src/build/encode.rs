@@ -62,6 +62,9 @@ impl Encoding<'_> {
         }
         self.spill(layout, checkpoint, watch)?;
         let runs = &checkpoint.done.runs;
+        if runs.iter().map(|run| run.rows).sum::<u64>() != self.shape.stored {
+            return Err(checkpoint.damaged());
+        }
         let memory = self.memory.merge_bytes / runs.len().max(1) as u64;
         let open = |(number, run)| -> Result<Sorted, BuildError> {
             let path = checkpoint.run_path(number);
@@ -77,8 +80,10 @@ impl Encoding<'_> {
         checkpoint: &mut Checkpoint,
         watch: &Watch<'_>,
     ) -> Result<(), BuildError> {
-        let rows = self.memory.run_rows as usize;
         let start = checkpoint.done.runs.last().map_or(0, |run| run.end);
+        // A build that goes on with more memory than it began with may not have planned for runs.
+        let rows = self.memory.run_rows.max(self.memory.waves.rows() as u64);
+        let rows = rows.min(self.base.n() - start) as usize;
         std::thread::scope(|scope| {
             let mut spill = Spill::start(scope, layout, rows, checkpoint, self.pool)?;
             let mut end = start;

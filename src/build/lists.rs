@@ -89,7 +89,8 @@ pub(crate) fn counts_from_bytes(plan: &BuildPlan, bytes: &[u8]) -> Option<(Vec<u
     let counts = counts.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
     let centroids: Vec<f32> =
         centroids.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect();
-    (centroids.len() == plan.nlist * plan.dim).then_some((counts, centroids))
+    let fits = centroids.len() == plan.nlist * plan.dim;
+    (fits && centroids.iter().all(|v| v.is_finite())).then_some((counts, centroids))
 }
 
 #[cfg(test)]

@@ -243,12 +243,17 @@ impl Job<'_> {
         let path = self.checkpoint.path(ASSIGNMENT);
         if let Some((assignment, lists)) = self.checkpoint.done.assigned {
             checkpoint::check_length(&path, assignment)?;
-            if Assignment::open(&path, self.base.n())?.seal()? != assignment {
+            let assigned = Assignment::open(&path, self.base.n())?;
+            if assigned.seal()? != assignment {
                 return Err(checkpoint::damaged(&path));
             }
             let bytes = self.checkpoint.read(COUNTS, lists)?;
             let damaged = || checkpoint::damaged(&self.checkpoint.path(COUNTS));
             let (counts, centroids) = lists::counts_from_bytes(plan, &bytes).ok_or_else(damaged)?;
+            let placed = assigned.counts(plan.nlist)?;
+            if placed != counts || placed.iter().sum::<u64>() != survey.stored() {
+                return Err(damaged());
+            }
             trained.centroids = centroids;
             return Ok(counts);
         }

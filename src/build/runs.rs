@@ -96,14 +96,17 @@ impl Layout {
             let bytes = entry[PLACE + 4 * i..].first_chunk().copied().unwrap_or_default();
             f32::from_le_bytes(bytes)
         };
-        let row = entry.last_chunk().copied().unwrap_or_default();
         Entry {
             factors: Factors { add: float(0), rescale: float(1), error: float(2) },
             prefix: &entry[self.prefix()],
             payload: &entry[self.payload()],
-            row: u64::from_le_bytes(row),
+            row: row(entry),
         }
     }
+}
+
+fn row(entry: &[u8]) -> u64 {
+    u64::from_le_bytes(entry.last_chunk().copied().unwrap_or_default())
 }
 
 /// An encoded row.
@@ -249,7 +252,7 @@ impl RunReader {
         if run.file.bytes != run.rows * entry as u64 {
             return Err(damaged(path));
         }
-        let entries = (memory as usize / entry).max(1);
+        let entries = (memory / entry as u64).min(run.rows).max(1) as usize;
         let mut reader = Self {
             file: File::open(path)?,
             path: path.into(),
@@ -280,6 +283,10 @@ impl RunReader {
         let bytes = left.min(self.buffer.capacity() as u64 / self.entry as u64 * self.entry as u64);
         self.buffer.resize(bytes as usize, 0);
         self.file.read_exact_at(&mut self.buffer, self.read)?;
+        let mut entries = self.buffer.chunks_exact(self.entry);
+        if entries.any(|entry| row(entry) >= self.run.end) {
+            return Err(damaged(&self.path));
+        }
         self.read += bytes;
         self.crc = crc32c::crc32c_append(self.crc, &self.buffer);
         if self.read == self.run.file.bytes && self.crc != self.run.file.crc32c {

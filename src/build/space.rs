@@ -39,7 +39,7 @@ pub(crate) fn needed(dtype: Dtype, plan: &BuildPlan, memory: &Memory) -> Room {
 /// An error when there is less. What a resumed build has on disk already counts as there.
 pub(crate) fn check(dir: &Path, room: Room, checkpoint: &Checkpoint) -> Result<(), BuildError> {
     let Some(available) = available(dir) else { return Ok(()) };
-    let available = available + checkpoint.bytes();
+    let available = available.saturating_add(checkpoint.bytes());
     if available < room.total() {
         return Err(no_space(dir, room, available));
     }

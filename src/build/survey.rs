@@ -105,8 +105,9 @@ impl Survey {
     pub(crate) fn from_bytes(n: u64, bytes: &[u8]) -> Option<Self> {
         let (length, sets) = bytes.split_first_chunk::<8>()?;
         let (invalid, zeros) = sets.split_at_checked(u64::from_le_bytes(*length) as usize)?;
-        let invalid = RowSet::from_bytes(invalid).ok()?;
-        Some(Self { n, invalid, zeros: RowSet::from_bytes(zeros).ok()? })
+        let (invalid, zeros) = (RowSet::from_bytes(invalid).ok()?, RowSet::from_bytes(zeros).ok()?);
+        let apart = zeros.iter().all(|row| row < n && !invalid.contains(row));
+        (apart && invalid.iter().all(|row| row < n)).then_some(Self { n, invalid, zeros })
     }
 }
 

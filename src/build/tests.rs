@@ -258,6 +258,32 @@ fn a_damaged_run_is_not_merged() {
 }
 
 #[test]
+fn a_build_goes_on_with_waves_larger_than_its_runs() {
+    let f = Folder::mixed(3000, 16);
+    let o = BuildOptions { nlist: Some(20), ..BuildOptions::default() };
+    f.build("whole", much(), &o, &Silent).unwrap();
+    f.build("index", little(), &o, &StopAt::new("encode", 2000)).unwrap_err();
+    // Enough for all rows in two buffers, as planned before it is known that there are runs.
+    let more = Memory { run_rows: 1500, ..much() };
+    f.build("index", more, &BuildOptions { resume: true, ..o }, &Silent).unwrap();
+    assert!(files(&f.path("index")) == files(&f.path("whole")));
+}
+
+#[test]
+fn a_run_whose_rows_have_no_ids_is_damaged_before_its_checksum_is_known() {
+    let f = Folder::mixed(3000, 16);
+    let ids = Some((0..3000).map(|row| 7 * row).collect());
+    let o = BuildOptions { nlist: Some(20), ids, ..BuildOptions::default() };
+    f.build("index", little(), &o, &StopAt::new("merge", 0)).unwrap_err();
+    let run = f.path(".index.partial/scratch/run-00000.bin");
+    // All entries, so that one of the first buffer's is hit.
+    let bytes = std::fs::read(&run).unwrap();
+    std::fs::write(&run, vec![0xff; bytes.len()]).unwrap();
+    let error = f.build("index", little(), &BuildOptions { resume: true, ..o }, &Silent);
+    assert!(error.unwrap_err().to_string().contains("run-00000.bin"));
+}
+
+#[test]
 fn an_index_in_place_answers_until_the_new_one_takes_over() {
     let f = Folder::mixed(3000, 16);
     let o = BuildOptions { nlist: Some(20), ..BuildOptions::default() };

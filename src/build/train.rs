@@ -41,7 +41,12 @@ impl Trained {
         let mean: Vec<f32> = values.by_ref().take(plan.dim).collect();
         let centroids: Vec<f32> = values.collect();
         let fits = mean.len() == plan.dim && centroids.len() == plan.nlist * plan.dim;
-        fits.then(|| Self { mean, rotation: Rotation::new(plan.dim, plan.seed), centroids })
+        let finite = mean.iter().chain(&centroids).all(|v| v.is_finite());
+        (fits && finite).then(|| Self {
+            mean,
+            rotation: Rotation::new(plan.dim, plan.seed),
+            centroids,
+        })
     }
 }
 

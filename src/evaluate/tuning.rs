@@ -14,7 +14,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{BenchRow, OperatingPoint, RecallCurve, Repeat, Setting, Trial};
-use crate::store::TUNING;
+use crate::store::{TUNING, regular};
 use crate::{SearchError, SearchOptions};
 
 /// The search that reaches a recall with the least time, of those tried.
@@ -67,15 +67,20 @@ impl Tuning {
     /// When the file cannot be read or is damaged.
     pub fn read(dir: &Path, uuid: &str) -> io::Result<Self> {
         let path = dir.join(TUNING);
-        let text = match fs_err::read(&path) {
+        let text = match regular::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::new(uuid)),
             Err(error) => return Err(error),
         };
-        let found: Self = serde_json::from_slice(&text).map_err(|error| {
-            let problem = format!("{}: {error}; run `tune` again", path.display());
+        let damaged = |problem: &dyn std::fmt::Display| {
+            let problem = format!("{}: {problem}; run `tune` again", path.display());
             io::Error::new(io::ErrorKind::InvalidData, problem)
-        })?;
+        };
+        let found: Self = serde_json::from_slice(&text).map_err(|error| damaged(&error))?;
+        // A number too large for its type would be written back as null.
+        if !found.points.iter().all(TunedPoint::is_finite) {
+            return Err(damaged(&"a value is infinite"));
+        }
         Ok(if found.uuid == uuid { found } else { Self::new(uuid) })
     }
 
@@ -156,6 +161,12 @@ impl TunedPoint {
         }
     }
 
+    fn is_finite(&self) -> bool {
+        let measured =
+            [self.target_recall, self.recall, self.qps, self.mean_ms, self.pages_per_query];
+        measured.iter().all(|v| v.is_finite()) && (self.alpha + self.epsilon).is_finite()
+    }
+
     /// Sets what the point fixes of a search.
     pub fn apply(&self, options: &mut SearchOptions) {
         (options.nprobe, options.alpha, options.epsilon) = (self.nprobe, self.alpha, self.epsilon);
@@ -223,8 +234,22 @@ mod tests {
         assert_eq!(Tuning::read(dir.path(), "u").unwrap(), tuning);
         assert_eq!(Tuning::read(dir.path(), "v").unwrap(), Tuning::new("v"));
         std::fs::write(dir.path().join("tuning.json"), "{").unwrap();
-        let error = Tuning::read(dir.path(), "u").unwrap_err().to_string();
+        let refused = || Tuning::read(dir.path(), "u").unwrap_err().to_string();
+        let error = refused();
         assert!(error.contains("tuning.json") && error.contains("tune"), "{error}");
+        let text = serde_json::to_string(&tuning).unwrap().replace("0.4", "1e300");
+        std::fs::write(dir.path().join("tuning.json"), text).unwrap();
+        assert!(refused().contains("infinite"), "{}", refused());
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_the_points_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let made =
+            std::process::Command::new("mkfifo").arg(dir.path().join("tuning.json")).status();
+        assert!(made.unwrap().success());
+        let error = Tuning::read(dir.path(), "u").unwrap_err().to_string();
+        assert!(error.contains("not a regular file"), "{error}");
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! ```
 
 pub(crate) mod geometry;
+pub(crate) mod regular;
 pub(crate) mod manifest;
 pub(crate) mod shape;
 pub(crate) mod writer;

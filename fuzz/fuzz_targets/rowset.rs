@@ -1,0 +1,5 @@
+//! `cargo +nightly fuzz run rowset`; without cargo-fuzz, a run over the files named.
+
+#![cfg_attr(fuzzing, no_main)]
+
+rabitq_ssd_fuzz::entry!(rowset);
