@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ._arrays import ids as checked_ids
 from ._arrays import numbers
+from ._core import Error
 
 #: Types that vector files hold; anything else is converted to float32.
 _KEPT = {np.dtype(t) for t in (np.float32, np.float16, np.int8, np.uint8)}
@@ -56,7 +57,13 @@ def files(
         with os.fdopen(handle, "wb", buffering=0) as out:
             source = x if paths is None else _parquet(paths, vector_column, id_column)
             ids = _write(out, _batches(source, vector_column, id_column))
-        yield Source([path], ids)
+        try:
+            yield Source([path], ids)
+        except (ValueError, Error) as error:
+            if path not in str(error):
+                raise
+            # Of a file that nobody knows: the row is what counts.
+            raise type(error)(str(error).replace(f"{path}: ", "").replace(path, "x")) from None
     finally:
         os.unlink(path)
 

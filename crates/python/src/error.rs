@@ -9,6 +9,7 @@
 //! Messages of the library name options as the command line does; here they are arguments.
 
 use std::io;
+use std::path::Path;
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyFileExistsError, PyFileNotFoundError, PyValueError};
@@ -36,7 +37,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SearchError", py.get_type::<kind::SearchError>())
 }
 
-/// `build(on_invalid="skip")` for `--on-invalid skip`: the words of the command line as Python's.
+/// `on_invalid skip` for `--on-invalid skip`: options of the command line as arguments.
 fn in_python(message: &str) -> String {
     let mut text = String::with_capacity(message.len());
     let mut rest = message;
@@ -96,9 +97,10 @@ pub(crate) fn build(error: &BuildError) -> PyErr {
     }
 }
 
-pub(crate) fn open(error: &OpenError) -> PyErr {
+/// Of the index in `dir`: a directory that is there and no index is another matter.
+pub(crate) fn open(error: &OpenError, dir: &Path) -> PyErr {
     match error {
-        OpenError::Unreadable { path, .. } if !path.exists() => {
+        OpenError::Unreadable { .. } if !dir.exists() => {
             PyFileNotFoundError::new_err(message(error))
         }
         other => kind::OpenError::new_err(message(other)),

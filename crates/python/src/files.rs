@@ -33,7 +33,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn info(py: Python<'_>, dir: PathBuf) -> PyResult<Bound<'_, PyAny>> {
     let info = py.detach(|| IndexInfo::read(&dir, &OpenOptions::default()));
-    to_python(py, &info.map_err(|e| error::open(&e))?)
+    to_python(py, &info.map_err(|e| error::open(&e, &dir))?)
 }
 
 /// Compares every byte of the index in `dir` with its checksums.
@@ -44,8 +44,9 @@ pub(crate) fn verify(
     dir: PathBuf,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let report = watch::run(py, progress, Stop::Leave, move |p| rabitq_ssd::verify(&dir, p))?
-        .map_err(|e| error::open(&e))?;
+    let at = dir.clone();
+    let report = watch::run(py, progress, Stop::Leave, move |p| rabitq_ssd::verify(&at, p))?
+        .map_err(|e| error::open(&e, &dir))?;
     let dict = to_python(py, &report)?;
     dict.set_item("ok", report.ok())?;
     Ok(dict)

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,8 +19,10 @@ use rabitq_ssd::{
 use crate::arrays::{Queries, Table, named, to_python};
 use crate::{error, files, options};
 
-/// Queries between two looks for signals.
-const STRETCH: usize = 4096;
+/// Queries for each thread before the first look for signals; from then on what takes a while.
+const FIRST_STRETCH: usize = 64;
+/// Seconds between two looks for signals.
+const LOOK_EVERY: f64 = 0.25;
 
 /// An index on disk, open for searching.
 ///
@@ -50,7 +53,8 @@ impl Index {
             return Err(PyValueError::new_err("the index is closed"));
         };
         if found.process != std::process::id() {
-            let index = Library::open(&self.dir, &self.options).map_err(|e| error::open(&e))?;
+            let index =
+                Library::open(&self.dir, &self.options).map_err(|e| error::open(&e, &self.dir))?;
             let of_parent = std::mem::replace(&mut found.index, Arc::new(index));
             // Its readers share rings with the parent process: they are not to be torn down here.
             std::mem::forget(of_parent);
@@ -104,7 +108,7 @@ fn open_index(
     io_timeout: Option<f64>,
 ) -> PyResult<Index> {
     let o = options::open(io_backend, direct, io_timeout)?;
-    let index = py.detach(|| Library::open(&dir, &o)).map_err(|e| error::open(&e))?;
+    let index = py.detach(|| Library::open(&dir, &o)).map_err(|e| error::open(&e, &dir))?;
     Ok(Index {
         dir,
         how: (io_backend.extract()?, direct.extract()?, io_timeout),
@@ -250,16 +254,10 @@ impl Index {
         };
         let mut table = Table::new(queries.n, o.k)?;
         let mut sums = SearchStats::default();
-        for (stretch, values) in queries.values()?.chunks(STRETCH * self.info.dim).enumerate() {
-            if stretch > 0 {
-                py.check_signals()?;
-            }
-            let results = py.detach(|| answer(&index, values, &o, threads));
-            for result in results.map_err(|e| error::search(&of_batch(e, stretch * STRETCH)))? {
-                table.add(&result, self.info.metric);
-                sums += result.stats;
-            }
-        }
+        in_stretches(py, &index, queries.values()?, &o, threads, |result| {
+            table.add(result, self.info.metric);
+            sums += result.stats;
+        })?;
         let stats = if return_stats { Some(to_python(py, &sums)?) } else { None };
         named(py, table.into_arrays(py, queries.single)?, stats)
     }
@@ -386,6 +384,33 @@ impl Index {
         let dir = self.dir.clone();
         Ok((open, (dir, io_backend, direct, io_timeout).into_pyobject(py)?.into_any()))
     }
+}
+
+/// Searches a stretch of the queries after the other, each as long as it takes a quarter of a second
+/// by the speed of the last, and looks for signals between.
+fn in_stretches(
+    py: Python<'_>,
+    index: &Library,
+    queries: &[f32],
+    o: &SearchOptions,
+    threads: usize,
+    mut take: impl FnMut(&SearchResult),
+) -> PyResult<()> {
+    let (dim, mut size, mut before) = (index.dim(), FIRST_STRETCH * threads, 0);
+    while before * dim < queries.len() {
+        if before > 0 {
+            py.check_signals()?;
+        }
+        let rest = &queries[before * dim..];
+        let count = size.min(rest.len() / dim);
+        let started = Instant::now();
+        let results = py.detach(|| answer(index, &rest[..count * dim], o, threads));
+        results.map_err(|e| error::search(&of_batch(e, before)))?.iter().for_each(&mut take);
+        let speed = count as f64 / started.elapsed().as_secs_f64().max(1e-6);
+        size = ((speed * LOOK_EVERY) as usize).max(threads);
+        before += count;
+    }
+    Ok(())
 }
 
 fn answer(
