@@ -377,13 +377,15 @@ def bench(
     pipeline: str = "full",
     rounds: int = 3,
     warmup: bool = False,
+    ids: Any = None,
 ) -> list[dict[str, Any]]:
     """Measure recall, throughput, latency and reads of every combination of settings.
 
     ``groundtruth`` is a file, an array of ids of shape (n, k), or (distances, ids) as `groundtruth`
-    returns them, in the ids of the index. With ``recall``, the least nprobe that reaches each is
-    found and measured; a row whose recall is below its target_recall is out of reach. Returns one
-    dict a row, with the names of ``rabitq-ssd bench --json``.
+    returns them, in the ids of the index; or in row numbers if ``ids`` gives the external ids. With
+    ``recall``, the least nprobe that reaches each is found and measured; a row whose recall is below
+    its target_recall is out of reach. Returns one dict a row, with the names of
+    ``rabitq-ssd bench --json``.
 
     >>> rabitq_ssd.bench("my.index", queries, truth, nprobe=[8, 16, 32])  # doctest: +SKIP
     """
@@ -391,7 +393,7 @@ def bench(
         raise ValueError("give nprobe or recall, not both")
     index = _opened(index)
     found = _read_queries(queries)
-    truth_k, ids, scores = _truth(groundtruth)
+    truth_k, truth_ids, scores = _truth(groundtruth, ids)
     recalls = [_share("recall", r) for r in _several(recall)]
     rows: list[dict[str, Any]] = []
     for at_threads in _several(threads) or [None]:
@@ -402,7 +404,7 @@ def bench(
                         index,
                         found,
                         truth_k,
-                        ids,
+                        truth_ids,
                         scores,
                         k=at_k,
                         nprobe=at,
@@ -435,7 +437,7 @@ def tune(
 ) -> list[dict[str, Any]]:
     """Find the cheapest search for each recall, and keep it for ``search(recall=...)``.
 
-    Measured on ``queries``, against ``groundtruth`` (in the ids of the index) or the exact
+    Measured on ``queries``, against ``groundtruth`` (as in `bench`) or the exact
     neighbours among the rows ``x`` the index was built from; without queries, on rows of ``x`` that
     are left out of their own neighbours. ``ids`` are the external ids the index was built with.
     Returns the points as dicts (k, target_recall, recall, nprobe, alpha, epsilon, qps, ...); a
@@ -451,7 +453,7 @@ def tune(
         if queries is None:
             raise ValueError("groundtruth is of queries: give them as well")
         asked = _read_queries(queries)
-        truth_k, truth_ids, scores = _truth(groundtruth)
+        truth_k, truth_ids, scores = _truth(groundtruth, ids)
     else:
         if x is None:
             raise ValueError("give the rows the index was built from, or queries and groundtruth")
@@ -473,8 +475,7 @@ def tune(
             )
         if ids is None and index.info()["external_ids"]:
             raise ValueError("the index returns external ids: give ids")
-        names = found if ids is None else _sources.read_ids(ids)[found]
-        truth_k, truth_ids, scores = _truth((distances, names))
+        truth_k, truth_ids, scores = _truth((distances, found), ids)
     return _core.tune(
         index,
         asked,
@@ -544,9 +545,22 @@ def _valid(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _truth(
+    given: Any, names: Any = None
+) -> tuple[int, npt.NDArray[np.uint64], npt.NDArray[np.float32] | None]:
+    """Ground truth as k, ids and distances, if those are known; both flat. With ``names``, what is
+    given are row numbers, and these are the ids of the rows."""
+    k, ids, scores = _flat_truth(given)
+    if names is None:
+        return k, ids, scores
+    known = _sources.read_ids(names)
+    if ids.size and int(ids.max()) >= len(known):
+        raise ValueError(f"ids has {len(known)} ids, none for row {int(ids.max())}")
+    return k, known[ids], scores
+
+
+def _flat_truth(
     given: Any,
 ) -> tuple[int, npt.NDArray[np.uint64], npt.NDArray[np.float32] | None]:
-    """Ground truth as k, ids and distances, if those are known; both flat."""
     if isinstance(given, (str, os.PathLike)):
         return _core.read_truth(os.fspath(given))
     distances, ids = given if isinstance(given, tuple) else (None, given)

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use rabitq_ssd::dataset::{
     self, DatasetError, Dtype, Format, GroundTruth, Rounding, sample_rows, synth,
 };
-use rabitq_ssd::{IndexInfo, OpenOptions};
+use rabitq_ssd::{IndexInfo, OpenOptions, Progress};
 
 use crate::arrays::to_python;
 use crate::build::open_base;
@@ -94,10 +94,7 @@ fn generate(
         .build()
         .map_err(|e| error::Error::new_err(e.to_string()))?;
     watch::run(py, progress, Stop::Wait, move |progress| {
-        let mut told = |done, total| {
-            progress.update("generate", done, total);
-            if progress.cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
+        let mut told = |done, total| tell(progress, "generate", done, total);
         synth::generate(&spec, queries, &out, queries_out.as_deref(), &pool, &mut told)
     })?
     .map_err(|e| error::dataset(&e))
@@ -126,8 +123,8 @@ fn convert<'py>(
     let natural = Format::from_path(&target).map_err(|e| error::value(&e))?.dtype();
     let found = dtype.or(natural).unwrap_or(source.raw_dtype());
     let (dict, dim) = (PyDict::new(py), source.dim());
-    let n = watch::run(py, progress, Stop::Leave, move |progress| {
-        let mut told = |done, total| progress.update("convert", done, total);
+    let n = watch::run(py, progress, Stop::Wait, move |progress| {
+        let mut told = |done, total| tell(progress, "convert", done, total);
         dataset::convert(&source, &target, dtype, rounding, &mut told)
     })?
     .map_err(|e| error::dataset(&e))?;
@@ -135,6 +132,12 @@ fn convert<'py>(
     dict.set_item("dim", dim)?;
     dict.set_item("dtype", found.to_string())?;
     Ok(dict)
+}
+
+/// Tells where a stage is, and whether to go on.
+fn tell(progress: &dyn Progress, stage: &'static str, done: u64, total: u64) -> ControlFlow<()> {
+    progress.update(stage, done, total);
+    if progress.cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Rows of vector files as float32: all, the first `rows`, or `sample` of them, always the same.
