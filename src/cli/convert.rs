@@ -1,5 +1,6 @@
 //! `convert`: from one vector format or value type to another.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::slice;
 
@@ -52,7 +53,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         _ => Rounding::Exact,
     };
     let reporter = Reporter::new(console);
-    let mut told = |done, total| reporter.update("convert", done, total);
+    let mut told = |done, total| {
+        reporter.update("convert", done, total);
+        ControlFlow::Continue(())
+    };
     let n = dataset::convert(&source, &args.dst, args.dtype, rounding, &mut told)?;
     drop(reporter);
     let natural = Format::from_path(&args.dst)?.dtype();

@@ -1,5 +1,6 @@
 //! From one format or value type to another, a few megabytes at a time.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::{Base, DatasetError, Dtype, Format, Rounding, VectorWriter};
@@ -10,13 +11,14 @@ const BATCH_BYTES: usize = 4 << 20;
 ///
 /// Without `dtype` the values get the type of the format, and of the source in a `.npy`. Bytes
 /// are copied as they are when the types agree; otherwise values go through f32, and `rounding`
-/// says what may happen to those that do not fit. `progress` is told (rows done, rows in all).
+/// says what may happen to those that do not fit. `progress` is told (rows done, rows in all) and may
+/// break: then there is no file.
 pub fn convert(
     source: &Base,
     target: &Path,
     dtype: Option<Dtype>,
     rounding: Rounding,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<u64, DatasetError> {
     let natural = Format::from_path(target)?.dtype();
     let dtype = dtype.or(natural).unwrap_or(source.raw_dtype());
@@ -38,7 +40,9 @@ pub fn convert(
             writer.write_f32(&values)?;
         }
         start += rows as u64;
-        progress(start, source.n());
+        if progress(start, source.n()).is_break() {
+            return Err(DatasetError::Interrupted);
+        }
     }
     writer.finish()
 }

@@ -1,6 +1,8 @@
 //! Converted files hold the same rows in another format or type.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::ops::ControlFlow;
+
 use dataset::{Base, DatasetError, Dtype, Rounding, VectorWriter, convert};
 
 const DIM: usize = 300;
@@ -30,6 +32,7 @@ fn every_target_holds_the_same_rows_and_progress_reaches_the_end() {
         let (target, mut told) = (dir.path().join(name), Vec::new());
         let rows = convert(&source, &target, dtype, Rounding::Exact, &mut |done, all| {
             told.push((done, all));
+            ControlFlow::Continue(())
         });
         assert_eq!(rows.unwrap(), ROWS as u64);
         assert!(told.len() > 1 && told.is_sorted());
@@ -48,7 +51,11 @@ fn a_file_may_be_converted_onto_itself() {
     let (source, _) = source(dir.path());
     let path = source.paths()[0].clone();
     let before = fs_err::read(&path).unwrap();
-    convert(&source, &path, None, Rounding::Exact, &mut |_, _| {}).unwrap();
+    let stopped =
+        convert(&source, &path, None, Rounding::Exact, &mut |_, _| ControlFlow::Break(()));
+    assert!(matches!(stopped, Err(DatasetError::Interrupted)));
+    assert!(fs_err::read(&path).unwrap() == before, "stopped, it leaves what was there");
+    convert(&source, &path, None, Rounding::Exact, &mut |_, _| ControlFlow::Continue(())).unwrap();
     assert!(fs_err::read(&path).unwrap() == before);
 }
 
@@ -60,11 +67,14 @@ fn a_value_that_does_not_fit_leaves_no_target() {
     writer.write_f32(&[1.0, 2.0, 2.5]).unwrap();
     writer.finish().unwrap();
     let base = Base::open(&[&path]).unwrap();
-    match convert(&base, &target, None, Rounding::Exact, &mut |_, _| {}).unwrap_err() {
+    match convert(&base, &target, None, Rounding::Exact, &mut |_, _| ControlFlow::Continue(()))
+        .unwrap_err()
+    {
         DatasetError::Value { row, value, .. } => assert_eq!((row, value), (2, 2.5)),
         other => panic!("{other}"),
     }
     assert!(!target.exists());
-    convert(&base, &target, None, Rounding::Nearest, &mut |_, _| {}).unwrap();
+    convert(&base, &target, None, Rounding::Nearest, &mut |_, _| ControlFlow::Continue(()))
+        .unwrap();
     assert_eq!(fs_err::read(&target).unwrap()[8..], [1, 2, 2]);
 }

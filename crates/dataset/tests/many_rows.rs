@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -146,7 +147,8 @@ fn a_format_that_counts_rows_in_32_bits_refuses_more_before_it_writes() {
     let Some(paths) = three_files(folder.path(), 1) else { return };
     let source = Base::open(&paths).unwrap();
     let rounding = dataset::Rounding::Exact;
-    let refused = dataset::convert(&source, &target, None, rounding, &mut |_, _| ());
+    let refused =
+        dataset::convert(&source, &target, None, rounding, &mut |_, _| ControlFlow::Continue(()));
     assert!(matches!(refused, Err(DatasetError::TooManyRows { rows: N, .. })), "{refused:?}");
     assert!(!target.exists());
 }
