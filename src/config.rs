@@ -101,6 +101,20 @@ pub enum ListOrder {
     Distance,
 }
 
+/// What a centroid is in RAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum CentroidKind {
+    /// `i8`, unless lists are so tight that rounding their centroids would show.
+    #[default]
+    Auto,
+    /// A byte for each value, with a step for each centroid: a quarter of the memory.
+    I8,
+    /// Floats.
+    F32,
+}
+
 /// How much of each sign code stays in RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Prefix {
@@ -142,6 +156,8 @@ pub struct BuildOptions {
     pub bound: Bound,
     /// Default [`ListOrder::Locality`].
     pub list_order: ListOrder,
+    /// Default [`CentroidKind::Auto`].
+    pub centroids: CentroidKind,
     /// Seed of the rotation, the sample and the clustering; default 42.
     pub seed: u64,
     /// Threads; default all the machine offers. The index does not depend on it.
@@ -171,6 +187,7 @@ impl Default for BuildOptions {
             coarse: CoarseKind::Auto,
             bound: Bound::PerVector,
             list_order: ListOrder::Locality,
+            centroids: CentroidKind::Auto,
             seed: 42,
             threads: available_threads(),
             ids: None,
@@ -188,7 +205,7 @@ impl BuildOptions {
         let nlist = self.nlist.map_or_else(|| "auto".into(), |nlist| nlist.to_string());
         format!(
             "metric {}, nlist {nlist}, record {}, bits {}, prefix {:?}, coarse {}, bound {}, \
-             list order {}, seed {}, on-invalid {}",
+             list order {}, centroids {}, seed {}, on-invalid {}",
             self.metric,
             self.record,
             self.bits,
@@ -196,6 +213,7 @@ impl BuildOptions {
             self.coarse,
             self.bound,
             self.list_order,
+            self.centroids,
             self.seed,
             self.on_invalid
         )
@@ -214,6 +232,7 @@ impl BuildOptions {
             coarse: CoarseKind::Irq,
             bound: Bound::Paper,
             list_order: ListOrder::Distance,
+            centroids: CentroidKind::F32,
             ..Self::default()
         }
     }
@@ -402,6 +421,8 @@ names!(Bound, "bound", "per-vector, paper",
     Bound::PerVector => "per-vector", Bound::Paper => "paper");
 names!(ListOrder, "list order", "locality, distance",
     ListOrder::Locality => "locality", ListOrder::Distance => "distance");
+names!(CentroidKind, "type of centroids", "auto, i8, f32",
+    CentroidKind::Auto => "auto", CentroidKind::I8 => "i8", CentroidKind::F32 => "f32");
 names!(OnInvalid, "treatment of invalid rows", "error, skip",
     OnInvalid::Error => "error", OnInvalid::Skip => "skip");
 names!(Pipeline, "pipeline", "naive, coalesced, overlapped, scheduled, full, fifo",

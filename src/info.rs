@@ -7,7 +7,7 @@ use pageio::PageFile;
 use serde::Serialize;
 
 use crate::config::OpenOptions;
-use crate::config::{Bound, CoarseKind, ListOrder, Metric, RecordKind};
+use crate::config::{Bound, CentroidKind, CoarseKind, ListOrder, Metric, RecordKind};
 use crate::error::OpenError;
 use crate::store::manifest::Manifest;
 use crate::store::parts::{Outline, Parts};
@@ -41,6 +41,8 @@ pub struct IndexInfo {
     pub bound: Bound,
     /// In which order the records of a list are packed.
     pub list_order: ListOrder,
+    /// What centroids are in RAM.
+    pub centroids: CentroidKind,
     /// Inverted lists.
     pub nlist: usize,
     /// The coarse quantizer.
@@ -143,6 +145,7 @@ impl IndexInfo {
             prefix_dims: m.prefix_dims,
             bound: m.bound,
             list_order: m.list_order,
+            centroids: m.centroids,
             nlist: m.nlist,
             coarse: m.coarse,
             seed: m.seed,

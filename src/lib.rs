@@ -52,7 +52,7 @@ pub use build::{
     BaseShape, BuildPlan, BuildReport, BuildSeconds, Estimate, StageReport, default_build_memory,
 };
 pub use config::{
-    Backend, Bound, BuildOptions, CoarseKind, Direct, ListOrder, Metric, OnInvalid, OpenOptions,
+    Backend, Bound, BuildOptions, CentroidKind, CoarseKind, Direct, ListOrder, Metric, OnInvalid, OpenOptions,
     Pipeline, Prefix, RecordKind, SearchOptions, TableBits, Threshold, available_threads,
 };
 pub use error::{BuildError, OpenError, SearchError};

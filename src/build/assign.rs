@@ -176,6 +176,20 @@ impl Assignment {
         Ok(())
     }
 
+    /// The mean squared distance from its centroid of the rows of each list, 0 of an empty one; the
+    /// rows of each list are given.
+    pub(crate) fn spread(&self, counts: &[u64]) -> Result<Vec<f64>, BuildError> {
+        let mut sums = vec![0f64; counts.len()];
+        self.each(|_, places| {
+            for place in entries(places).filter(|place| place.is_listed()) {
+                sums[place.list as usize] += f64::from(place.distance);
+            }
+            Ok(())
+        })?;
+        sums.iter_mut().zip(counts).for_each(|(sum, &count)| *sum /= count.max(1) as f64);
+        Ok(sums)
+    }
+
     /// Rows of each of `nlist` lists; an error when the file names others.
     pub(crate) fn counts(&self, nlist: usize) -> Result<Vec<u64>, BuildError> {
         let mut counts = vec![0u64; nlist];

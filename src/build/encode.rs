@@ -170,6 +170,7 @@ pub(super) fn residual(row: &mut [f32], metric: Metric, t: &Trained, c: &[f32], 
 struct RowScratch<'a> {
     encoding: &'a Encoding<'a>,
     prepared: Vec<f32>,
+    centroid: Vec<f32>,
     residual: Vec<f32>,
     signs: Vec<u8>,
     raw: Vec<u8>,
@@ -185,6 +186,7 @@ impl<'a> RowScratch<'a> {
         Self {
             encoding,
             prepared: vec![0.0; shape.dim],
+            centroid: vec![0.0; shape.padded_dim],
             residual: vec![0.0; shape.padded_dim],
             signs: vec![0; shape.padded_dim / 8],
             raw: Vec::new(),
@@ -204,10 +206,11 @@ impl<'a> RowScratch<'a> {
         for (((row, values), place), out) in listed.zip(out.chunks_exact_mut(layout.bytes())) {
             let list = encoding.lists.position(place.list);
             let place = Place { list, ..place };
-            let c = encoding.lists.centroid(list);
+            encoding.lists.centroids.read(list, &mut self.centroid);
             self.prepared.copy_from_slice(values);
-            residual(&mut self.prepared, shape.metric, encoding.trained, c, &mut self.residual);
-            layout.write(out, place, row, |prefix, record| self.encode(values, c, prefix, record));
+            let (metric, c) = (shape.metric, &self.centroid);
+            residual(&mut self.prepared, metric, encoding.trained, c, &mut self.residual);
+            layout.write(out, place, row, |prefix, record| self.encode(values, prefix, record));
         }
     }
 
@@ -215,22 +218,22 @@ impl<'a> RowScratch<'a> {
     fn encode(
         &mut self,
         row: &[f32],
-        c: &[f32],
         prefix: &mut [u8],
         record: &mut [u8],
     ) -> codec::Factors {
         let shape = &self.encoding.shape;
         if shape.record == RecordKind::Split {
-            return self.encoder.encode(&self.residual, c, prefix, record);
+            return self.encoder.encode(&self.residual, &self.centroid, prefix, record);
         }
         match &mut self.scalar {
-            Some(scalar) => scalar.encode(&self.residual, c, record),
+            Some(scalar) => scalar.encode(&self.residual, &self.centroid, record),
             None => self.write_raw(row, record),
         }
         sign_code(&self.residual, &mut self.signs);
         prefix.copy_from_slice(&self.signs[..prefix.len()]);
         let metric = shape.code_metric();
-        prefix_factors(&self.residual, c, shape.prefix_dims, metric, self.estimator)
+        let (residual, c) = (&self.residual, &self.centroid);
+        prefix_factors(residual, c, shape.prefix_dims, metric, self.estimator)
     }
 
     /// Writes a raw record: the row in the record's type, and under cosine its norm. Every type a

@@ -3,17 +3,25 @@
 use codec::Rotation;
 use rayon::prelude::*;
 
+use super::assign::Assignment;
 use super::grouping::group;
 use super::plan::BuildPlan;
+use crate::coarse::Centroids;
+use crate::config::{CentroidKind, Metric};
 use crate::error::BuildError;
+
+/// The mean squared distance of a list's rows from its centroid is at least so many times the
+/// squared rounding of the centroid, or the list is too tight to be rounded.
+const TIGHT: f64 = 100.0;
+/// Too many rows are in such lists when they are more than 1 in this many.
+const FEW: u64 = 100;
 
 /// Every list: where its rows are, and its centroid.
 pub(crate) struct Lists {
     /// Where each list starts among the rows of the index; one more entry for the end.
     pub(crate) offsets: Vec<u64>,
-    /// Rotated centroids.
-    pub(crate) rotated: Vec<f32>,
-    padded: usize,
+    /// What the index holds of each centroid.
+    pub(crate) centroids: Centroids,
     /// Where each list of the assignment went.
     positions: Vec<u32>,
     /// Where each group of the coarse quantizer starts among the lists.
@@ -23,10 +31,14 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Rotates `centroids`, and orders the lists by group where there are groups.
+    /// Rotates `centroids`, orders the lists by group where there are groups, and rounds the
+    /// centroids if the plan says so. Under [`CentroidKind::Auto`] they are not rounded after all
+    /// where too many rows are in tight lists: then `plan` is to change.
     pub(crate) fn new(
         centroids: &[f32],
         counts: &[u64],
+        assignment: &Assignment,
+        asked: CentroidKind,
         rotation: &Rotation,
         plan: &BuildPlan,
         pool: &rayon::ThreadPool,
@@ -52,17 +64,30 @@ impl Lists {
             positions[list as usize] = position;
         }
         let offsets = offsets(order.iter().map(|&list| counts[list as usize]));
-        Ok(Self { offsets, rotated, padded, positions, groups, group_centroids })
+        let metric =
+            if plan.metric == Metric::Ip { codec::Metric::Ip } else { codec::Metric::L2 };
+        let mut centroids = None;
+        if plan.centroids == CentroidKind::I8 {
+            let rounded = Centroids::rounded(&rotated, padded, metric);
+            let spread = match asked {
+                CentroidKind::Auto => Some(assignment.spread(counts)?),
+                CentroidKind::I8 | CentroidKind::F32 => None,
+            };
+            let tight = spread.map_or(0, |spread| {
+                let rounding = rounded.rounding(&rotated).zip(&order);
+                let tight = rounding.filter(|(r, list)| r * TIGHT > spread[**list as usize]);
+                tight.map(|(_, &list)| counts[list as usize]).sum()
+            });
+            centroids = (tight <= counts.iter().sum::<u64>() / FEW).then_some(rounded);
+        }
+        let centroids =
+            centroids.unwrap_or_else(|| Centroids::from_f32(rotated, padded, metric));
+        Ok(Self { offsets, centroids, positions, groups, group_centroids })
     }
 
     /// The position of a list of the assignment.
     pub(crate) fn position(&self, list: u32) -> u32 {
         self.positions[list as usize]
-    }
-
-    /// The rotated centroid of the list at a position.
-    pub(crate) fn centroid(&self, position: u32) -> &[f32] {
-        &self.rotated[position as usize * self.padded..][..self.padded]
     }
 }
 

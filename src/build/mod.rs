@@ -157,15 +157,21 @@ impl Job<'_> {
     fn run(&mut self, plan: BuildPlan) -> Result<(Manifest, Survey), BuildError> {
         let (base, o) = (self.base, self.o);
         let survey = self.survey()?;
-        let plan = refit(plan, base, o, &survey)?;
+        let mut plan = refit(plan, base, o, &survey)?;
         let mut trained = self.train(&survey, &plan)?;
         let counts = self.assign(&survey, &mut trained, &plan)?;
-        let lists = Lists::new(&trained.centroids, &counts, &trained.rotation, &plan, &self.pool)?;
-        trained.centroids = Vec::new();
-
         let assignment = Assignment::open(&self.checkpoint.path(ASSIGNMENT), base.n())?;
+        let (rotation, asked) = (&trained.rotation, o.centroids);
+        let centroids = std::mem::take(&mut trained.centroids);
+        let lists =
+            Lists::new(&centroids, &counts, &assignment, asked, rotation, &plan, &self.pool)?;
+        drop(centroids);
+        if lists.centroids.kind() != plan.centroids {
+            plan.set_centroids(lists.centroids.kind(), base.into(), o)?;
+        }
+
         let shape = plan.shape(&base.dtype().to_string(), survey.stored(), survey.zeros().len());
-        let tag = tag(&lists, o);
+        let tag = tag(&lists, o)?;
         let scales = if o.record.is_scalar() {
             let train = || scales::train(base, &trained, &lists, &assignment, &shape, o.seed);
             Some(self.pool.install(train)?)

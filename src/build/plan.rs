@@ -4,7 +4,7 @@ use dataset::{Base, Dtype};
 use serde::Serialize;
 
 use crate::coarse;
-use crate::config::{Bound, BuildOptions, CoarseKind, ListOrder, Metric, Prefix, RecordKind};
+use crate::config::{Bound, BuildOptions, CentroidKind, CoarseKind, ListOrder, Metric, Prefix, RecordKind};
 use crate::error::BuildError;
 use crate::store::shape::{Shape, raw_type};
 
@@ -43,6 +43,8 @@ pub struct BuildPlan {
     pub list_order: ListOrder,
     /// Inverted lists.
     pub nlist: usize,
+    /// What centroids are in RAM.
+    pub centroids: CentroidKind,
     /// The coarse quantizer, resolved.
     pub coarse: CoarseKind,
     /// Inner lists of the `irq` coarse quantizer, else 0.
@@ -116,6 +118,7 @@ impl BuildPlan {
             bound: o.bound,
             list_order: o.list_order,
             nlist,
+            centroids: coarse::centroids(o.centroids, coarse),
             coarse,
             coarse_lists: coarse::inner_lists(coarse, nlist),
             seed: o.seed,
@@ -142,6 +145,7 @@ impl BuildPlan {
             record: self.record,
             raw: raw_type(self.record, dtype).unwrap_or(simd::RawType::F32),
             nlist: self.nlist,
+            centroids: self.centroids,
             stored,
             zero_rows,
         }
@@ -152,6 +156,19 @@ impl BuildPlan {
         self.nlist = nlist;
         self.coarse = coarse::resolve(o.coarse, nlist);
         self.coarse_lists = coarse::inner_lists(self.coarse, nlist);
+    }
+
+    /// Takes other centroids than planned, and the prefix that they leave room for.
+    pub(crate) fn set_centroids(
+        &mut self,
+        centroids: CentroidKind,
+        base: BaseShape,
+        o: &BuildOptions,
+    ) -> Result<(), BuildError> {
+        self.centroids = centroids;
+        let dtype = base.dtype.to_string();
+        self.set_prefix(choose_prefix(self, o.prefix, &dtype)?, &dtype);
+        Ok(())
     }
 
     fn set_prefix(&mut self, prefix_dims: usize, dtype: &str) {
@@ -229,6 +246,9 @@ fn check_options(base: BaseShape, o: &BuildOptions) -> Result<(), BuildError> {
     }
     if o.threads == 0 {
         return wrong("--threads", "at least 1 is needed".into());
+    }
+    if o.coarse == CoarseKind::Hnsw && o.centroids == CentroidKind::I8 {
+        return wrong("--centroids", "i8 does not go with --coarse hnsw: use f32 or auto".into());
     }
     if let Some(nlist) = o.nlist {
         let most = base.n.min(u64::from(u32::MAX));

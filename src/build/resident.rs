@@ -8,11 +8,11 @@ use super::lists::Lists;
 use super::plan::BuildPlan;
 use super::survey::Survey;
 use super::train::Trained;
-use crate::coarse::{Centroids, Coarse};
+use crate::coarse::Coarse;
 use crate::config::BuildOptions;
 use crate::error::BuildError;
 use crate::store::manifest::{FORMAT, FileEntry, Manifest};
-use crate::store::writer::{write_file, write_values};
+use crate::store::writer::{FileWriter, write_file};
 use crate::store::{CENTROIDS, COARSE, LISTS, ROTATION};
 
 /// Writes what an open index holds in RAM besides its codes.
@@ -27,20 +27,17 @@ pub(super) fn write_resident(
     let offsets: Vec<u8> = lists.offsets.iter().flat_map(|v| v.to_le_bytes()).collect();
     let mut rotation: Vec<u8> = trained.mean.iter().flat_map(|v| v.to_le_bytes()).collect();
     rotation.extend(trained.rotation.to_bytes());
+    let mut centroids = FileWriter::create(&dir.join(CENTROIDS))?;
+    lists.centroids.each_piece(|bytes| centroids.write(bytes))?;
     let mut files = vec![
         (LISTS, write_file(&dir.join(LISTS), &offsets)?),
-        (CENTROIDS, write_values(&dir.join(CENTROIDS), &lists.rotated)?),
+        (CENTROIDS, centroids.finish()?),
         (ROTATION, write_file(&dir.join(ROTATION), &rotation)?),
     ];
-    let centroids = Centroids {
-        rows: &lists.rotated,
-        dim: plan.padded_dim,
-        metric: if o.metric == crate::Metric::Ip { codec::Metric::Ip } else { codec::Metric::L2 },
-    };
     if plan.nlist > 0 {
         let coarse = Coarse::build(
             plan.coarse,
-            centroids,
+            &lists.centroids,
             lists.groups,
             lists.group_centroids,
             o.seed,
@@ -75,6 +72,7 @@ pub(super) fn manifest(
         bound: plan.bound,
         list_order: plan.list_order,
         nlist: plan.nlist,
+        centroids: plan.centroids,
         coarse: plan.coarse,
         coarse_lists: plan.coarse_lists,
         seed: plan.seed,
@@ -90,11 +88,15 @@ pub(super) fn manifest(
 
 /// A number that pages of this build carry in their checksums: it depends on the centroids, and so
 /// on the data, the parameters and the seed.
-pub(super) fn tag(lists: &Lists, o: &BuildOptions) -> u32 {
-    let crc = lists.rotated.iter().fold(0, |c, v| crc32c::crc32c_append(c, &v.to_le_bytes()));
+pub(super) fn tag(lists: &Lists, o: &BuildOptions) -> Result<u32, BuildError> {
+    let mut crc = 0;
+    lists.centroids.each_piece(|bytes| {
+        crc = crc32c::crc32c_append(crc, bytes);
+        Ok(())
+    })?;
     let options = format!(
         "{:?} {} {:?} {:?} {:?} {}",
         o.record, o.bits, o.metric, o.bound, o.list_order, o.seed
     );
-    crc32c::crc32c_append(crc, options.as_bytes())
+    Ok(crc32c::crc32c_append(crc, options.as_bytes()))
 }

@@ -49,10 +49,11 @@ pub(crate) fn train(
             let numbers: Vec<u64> = rows.iter().map(|&(row, _)| row).collect();
             let mut values = vec![0f32; rows.len() * shape.dim];
             base.gather_f32(&numbers, &mut values)?;
+            let mut c = vec![0f32; padded];
             let values = values.chunks_exact_mut(shape.dim).zip(out.chunks_exact_mut(padded));
             for ((value, out), (_, place)) in values.zip(rows) {
-                let c = lists.centroid(lists.position(place.list));
-                residual(value, shape.metric, trained, c, out);
+                lists.centroids.read(lists.position(place.list), &mut c);
+                residual(value, shape.metric, trained, &c, out);
             }
             Ok(())
         },

@@ -1,7 +1,7 @@
 //! What an index is to be: the options that `build` and `estimate` share.
 
 use rabitq_ssd::{
-    Bound, BuildOptions, BuildPlan, CoarseKind, ListOrder, Metric, OnInvalid, Prefix, RecordKind,
+    Bound, BuildOptions, BuildPlan, CentroidKind, CoarseKind, ListOrder, Metric, OnInvalid, Prefix, RecordKind,
 };
 
 use super::options::{Preset, at_least_1, thread_count, threads};
@@ -50,6 +50,10 @@ pub(crate) struct Choices {
     /// centroid, as in the paper) [default: locality]
     #[arg(long, value_name = "locality|distance")]
     list_order: Option<ListOrder>,
+    /// Centroids in RAM: i8 (a byte a value), f32, or auto (i8 unless lists are too tight for it)
+    /// [default: auto]
+    #[arg(long, value_name = "auto|i8|f32")]
+    centroids: Option<CentroidKind>,
     /// Seed of the rotation, the sample and the clustering
     #[arg(long, value_name = "S", default_value_t = 42, allow_negative_numbers = true)]
     seed: u64,
@@ -84,6 +88,7 @@ impl Choices {
             coarse: self.coarse.unwrap_or(preset.coarse),
             bound: self.bound.unwrap_or(preset.bound),
             list_order: self.list_order.unwrap_or(preset.list_order),
+            centroids: self.centroids.unwrap_or(preset.centroids),
             seed: self.seed,
             threads: threads(self.threads),
             on_invalid: self.on_invalid,

@@ -70,6 +70,7 @@ fn describe(info: &IndexInfo) -> Pairs {
         .add("in RAM", format!("{} of {} sign bits each", info.prefix_dims, info.padded_dim))
         .add("bound", info.bound)
         .add("list order", info.list_order)
+        .add("centroids", info.centroids)
         .add("records", format!("{records}: {} bytes, {packing}", info.record_bytes))
         .add("resident size", Size(info.resident_bytes).exact());
     for (part, bytes) in info.resident.iter().filter(|&(_, &bytes)| bytes > 0) {

@@ -18,7 +18,8 @@ use codec::{
 };
 use simd::{BatchBounds, Kernels};
 
-use super::{Centroids, CoarseScratch};
+use super::{Centroids, CoarseScratch, Point};
+use crate::config::CentroidKind;
 use crate::store::shape::Shape;
 
 /// Width of the bounds: a missed centroid is a missed list, so wider than for vectors.
@@ -32,9 +33,8 @@ const ALIGN: usize = 64;
 
 /// Codes over the centroids, in groups.
 pub(crate) struct Irq {
-    dim: usize,
     starts: Vec<u32>,
-    group_centroids: Vec<f32>,
+    groups: Centroids,
     codes: PrefixCodes,
 }
 
@@ -48,23 +48,24 @@ pub(crate) struct Bounds {
 
 impl Irq {
     /// Encodes the centroids, which lie ordered by group.
-    pub(crate) fn build(c: Centroids, starts: Vec<u32>, group_centroids: Vec<f32>) -> Self {
-        let dim = c.dim;
+    pub(crate) fn build(c: &Centroids, starts: Vec<u32>, group_centroids: Vec<f32>) -> Self {
+        let dim = c.dim();
         let mut codes = PrefixCodes::new(dim, c.len() as u64);
         let mut residual = vec![0f32; dim];
         let mut signs = vec![0u8; dim / 8];
         for (group, range) in starts.windows(2).enumerate() {
             let centre = &group_centroids[group * dim..(group + 1) * dim];
             for list in range[0]..range[1] {
-                let row = c.row(list);
-                residual.iter_mut().zip(row.iter().zip(centre)).for_each(|(r, (x, m))| *r = x - m);
+                c.read(list, &mut residual);
+                residual.iter_mut().zip(centre).for_each(|(r, m)| *r -= m);
                 sign_code(&residual, &mut signs);
                 let factors =
-                    prefix_factors(&residual, centre, dim, c.metric, Estimator::PerVector);
+                    prefix_factors(&residual, centre, dim, c.metric(), Estimator::PerVector);
                 codes.set(u64::from(list), &signs, factors);
             }
         }
-        Self { dim, starts, group_centroids, codes }
+        let groups = Centroids::from_f32(group_centroids, dim, c.metric());
+        Self { starts, groups, codes }
     }
 
     fn groups(&self) -> usize {
@@ -74,22 +75,19 @@ impl Irq {
     /// Leaves the `wanted` nearest lists it found in `s.nearest`, by exact distance.
     pub(super) fn select(
         &self,
-        centroids: Centroids,
-        query: &[f32],
+        centroids: &Centroids,
+        query: Point<'_>,
         wanted: usize,
         s: &mut CoarseScratch,
     ) {
         let kernels = Kernels::best();
-        s.query.prepare(query, self.dim, TableBits::Eight);
-        self.nearest_groups(centroids, query, wanted, s);
+        s.query.prepare(query.values, centroids.dim(), TableBits::Eight);
+        super::flat(&self.groups, query, self.visited(wanted), s);
         s.bounds.lower.clear();
         s.bounds.upper.clear();
         for i in 0..s.nearest.len() {
             let (term, group) = s.nearest[i];
-            let y = match centroids.metric {
-                codec::Metric::L2 => term.sqrt(),
-                codec::Metric::Ip => kernels.l2(query, self.group_centroid(group)).sqrt(),
-            };
+            let y = self.groups.length(kernels, query, group, term);
             self.bound_group(kernels, group, &ListTerms { term, y }, &s.query, &mut s.bounds);
         }
         let mut threshold = f32::INFINITY;
@@ -103,28 +101,20 @@ impl Irq {
                 s.nearest.push((centroids.term(kernels, query, list), list));
             }
         }
-        s.nearest.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        s.nearest.truncate(wanted);
+        let order = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        if wanted > 0 && wanted < s.nearest.len() {
+            s.nearest.select_nth_unstable_by(wanted - 1, order);
+            s.nearest.truncate(wanted);
+        }
+        s.nearest.sort_unstable_by(order);
     }
 
-    fn group_centroid(&self, group: u32) -> &[f32] {
-        &self.group_centroids[group as usize * self.dim..(group as usize + 1) * self.dim]
-    }
-
-    /// The groups to visit, nearest first, into `s.nearest`.
-    fn nearest_groups(
-        &self,
-        centroids: Centroids,
-        query: &[f32],
-        wanted: usize,
-        s: &mut CoarseScratch,
-    ) {
-        let groups = Centroids { rows: &self.group_centroids, ..centroids };
-        let visit = ((wanted as f64 * GAMMA).ceil() as usize)
+    /// Groups visited for so many lists.
+    fn visited(&self, wanted: usize) -> usize {
+        ((wanted as f64 * GAMMA).ceil() as usize)
             .max((self.groups() as f64 * LEAST_SHARE).ceil() as usize)
             .max(LEAST_GROUPS)
-            .min(self.groups());
-        super::flat(groups, query, visit, s);
+            .min(self.groups())
     }
 
     fn bound_group(
@@ -152,19 +142,20 @@ impl Irq {
     /// Bytes of the structure, in RAM as in its file but for the padding of the group starts.
     pub(crate) fn bytes_for(groups: usize, nlist: usize, dim: usize) -> u64 {
         (groups as u64 + 1) * 4
-            + groups as u64 * dim as u64 * 4
+            + Centroids::bytes_for(CentroidKind::F32, dim, groups)
             + PrefixCodes::bytes_for(dim, nlist as u64)
     }
 
     pub(crate) fn resident_bytes(&self) -> u64 {
-        Self::bytes_for(self.groups(), self.codes.len() as usize, self.dim)
+        Self::bytes_for(self.groups(), self.codes.len() as usize, self.groups.dim())
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.starts.iter().for_each(|s| out.extend_from_slice(&s.to_le_bytes()));
         out.resize(out.len().next_multiple_of(ALIGN), 0);
-        self.group_centroids.iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+        let groups = self.groups.as_f32().unwrap_or_default();
+        groups.iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
         out.extend_from_slice(self.codes.as_bytes());
         out
     }
@@ -189,9 +180,9 @@ impl Irq {
         if !ascending || starts.first() != Some(&0) || starts.last() != Some(&(nlist as u32)) {
             return Err(format!("its groups do not divide {nlist} lists"));
         }
-        let group_centroids =
-            centroids.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        let (kind, metric) = (CentroidKind::F32, shape.code_metric());
+        let groups = Centroids::from_bytes(kind, centroids.to_vec(), dim, groups, metric)?;
         let codes = PrefixCodes::from_bytes(dim, nlist as u64, codes).map_err(|e| e.to_string())?;
-        Ok(Self { dim, starts, group_centroids, codes })
+        Ok(Self { starts, groups, codes })
     }
 }

@@ -3,19 +3,19 @@
 //! Whatever finds the lists, their distances are then computed exactly, since every distance in a
 //! list is built on them, and never fewer than min(nprobe, nlist) distinct lists are returned.
 
+mod centroids;
 mod irq;
 #[cfg(test)]
 mod tests;
 
-use cluster::{
-    GraphMetric, Hnsw, HnswScratch, centroid_products, nearest_centroids, select_nearest,
-};
+use cluster::{GraphMetric, Hnsw, HnswScratch, select_nearest};
 use codec::{ListTerms, Query};
 use simd::Kernels;
 
-use crate::config::{CoarseKind, Metric};
+use crate::config::{CentroidKind, CoarseKind, Metric};
 use crate::store::manifest::Manifest;
 use crate::store::shape::Shape;
+pub(crate) use centroids::{Centroids, Point};
 use irq::Irq;
 
 /// Below this nlist comparing every centroid is as fast as anything else.
@@ -49,46 +49,30 @@ pub(crate) struct CoarseScratch {
     graph: HnswScratch,
 }
 
-/// The centroids as every coarse quantizer sees them.
-#[derive(Clone, Copy)]
-pub(crate) struct Centroids<'a> {
-    /// Rotated centroids, `dim` (padded) values each.
-    pub(crate) rows: &'a [f32],
-    pub(crate) dim: usize,
-    pub(crate) metric: codec::Metric,
-}
-
-impl Centroids<'_> {
-    pub(crate) fn len(&self) -> usize {
-        self.rows.len() / self.dim
-    }
-
-    fn row(&self, list: u32) -> &[f32] {
-        &self.rows[list as usize * self.dim..(list as usize + 1) * self.dim]
-    }
-
-    fn graph_metric(&self) -> GraphMetric {
-        match self.metric {
-            codec::Metric::L2 => GraphMetric::L2,
-            codec::Metric::Ip => GraphMetric::Ip,
-        }
-    }
-
-    /// What the lists are ranked by: `|q - c|²`, or `-<q, c>`.
-    fn term(&self, kernels: &Kernels, query: &[f32], list: u32) -> f32 {
-        match self.metric {
-            codec::Metric::L2 => kernels.l2(query, self.row(list)),
-            codec::Metric::Ip => -kernels.dot(query, self.row(list)),
-        }
-    }
-}
-
 /// What `auto` becomes.
 pub(crate) fn resolve(kind: CoarseKind, nlist: usize) -> CoarseKind {
     match kind {
         CoarseKind::Auto if nlist < FLAT_BELOW => CoarseKind::Flat,
         CoarseKind::Auto => CoarseKind::Irq,
         CoarseKind::Irq | CoarseKind::Hnsw | CoarseKind::Flat => kind,
+    }
+}
+
+/// What the centroids under a quantizer are, unless a build finds their lists too tight for it.
+pub(crate) fn centroids(asked: CentroidKind, coarse: CoarseKind) -> CentroidKind {
+    match asked {
+        CentroidKind::Auto if coarse == CoarseKind::Hnsw => CentroidKind::F32,
+        CentroidKind::Auto => CentroidKind::I8,
+        CentroidKind::I8 | CentroidKind::F32 => asked,
+    }
+}
+
+/// Whether a quantizer, resolved, can compare such centroids: graphs know floats alone.
+pub(crate) fn goes_with(coarse: CoarseKind, centroids: CentroidKind) -> bool {
+    match centroids {
+        CentroidKind::F32 => true,
+        CentroidKind::I8 => coarse != CoarseKind::Hnsw,
+        CentroidKind::Auto => false,
     }
 }
 
@@ -116,7 +100,7 @@ impl Coarse {
     /// Builds the quantizer; `groups` and `group_centroids` are those of `irq`.
     pub(crate) fn build(
         kind: CoarseKind,
-        centroids: Centroids,
+        centroids: &Centroids,
         groups: Vec<u32>,
         group_centroids: Vec<f32>,
         seed: u64,
@@ -125,8 +109,9 @@ impl Coarse {
         Ok(match kind {
             CoarseKind::Irq => Self::Irq(Irq::build(centroids, groups, group_centroids)),
             CoarseKind::Hnsw => {
-                let metric = centroids.graph_metric();
-                Self::Hnsw(Hnsw::build(centroids.rows, centroids.dim, metric, seed, pool)?)
+                let metric = graph_metric(centroids.metric());
+                let rows = centroids.as_f32().unwrap_or_default();
+                Self::Hnsw(Hnsw::build(rows, centroids.dim(), metric, seed, pool)?)
             }
             CoarseKind::Auto | CoarseKind::Flat => Self::Flat,
         })
@@ -181,7 +166,7 @@ impl Coarse {
     /// The `nprobe` lists nearest to the rotated query, nearest first, with exact distances.
     pub(crate) fn select(
         &self,
-        centroids: Centroids,
+        centroids: &Centroids,
         query: &[f32],
         nprobe: usize,
         s: &mut CoarseScratch,
@@ -189,42 +174,41 @@ impl Coarse {
     ) {
         let wanted = nprobe.min(centroids.len());
         let kernels = Kernels::best();
+        let point = Point::of(query);
         match self {
             // More than half of all lists: nothing is faster than looking at each.
-            _ if wanted * 2 > centroids.len() => flat(centroids, query, wanted, s),
-            Self::Flat => flat(centroids, query, wanted, s),
-            Self::Irq(irq) => irq.select(centroids, query, wanted, s),
+            _ if wanted * 2 > centroids.len() => flat(centroids, point, wanted, s),
+            Self::Flat => flat(centroids, point, wanted, s),
+            Self::Irq(irq) => irq.select(centroids, point, wanted, s),
             Self::Hnsw(graph) => {
-                let width = wanted + EXTRA_WIDTH;
-                graph.search(centroids.rows, query, width, &mut s.graph, &mut s.nearest);
+                let (rows, width) = (centroids.as_f32().unwrap_or_default(), wanted + EXTRA_WIDTH);
+                graph.search(rows, query, width, &mut s.graph, &mut s.nearest);
                 s.nearest.truncate(wanted);
             }
         }
         if s.nearest.len() < wanted {
-            flat(centroids, query, wanted, s);
+            flat(centroids, point, wanted, s);
         }
         out.clear();
         out.extend(s.nearest.iter().map(|&(term, list)| {
-            let y = match centroids.metric {
-                codec::Metric::L2 => term.max(0.0).sqrt(),
-                codec::Metric::Ip => kernels.l2(query, centroids.row(list)).sqrt(),
-            };
+            let y = centroids.length(kernels, point, list, term);
             Probe { list, terms: ListTerms { term, y } }
         }));
     }
 }
 
-/// Compares every centroid.
-fn flat(centroids: Centroids, query: &[f32], wanted: usize, s: &mut CoarseScratch) {
-    s.scores.resize(centroids.len(), 0.0);
-    match centroids.metric {
-        codec::Metric::L2 => {
-            nearest_centroids(query, centroids.rows, centroids.dim, &mut s.scores);
-        }
-        codec::Metric::Ip => {
-            centroid_products(query, centroids.rows, centroids.dim, &mut s.scores);
-            s.scores.iter_mut().for_each(|v| *v = -*v);
-        }
+fn graph_metric(metric: codec::Metric) -> GraphMetric {
+    match metric {
+        codec::Metric::L2 => GraphMetric::L2,
+        codec::Metric::Ip => GraphMetric::Ip,
     }
+}
+
+/// Compares every centroid.
+fn flat(centroids: &Centroids, query: Point<'_>, wanted: usize, s: &mut CoarseScratch) {
+    let kernels = Kernels::best();
+    s.scores.clear();
+    let lists = 0..centroids.len() as u32;
+    s.scores.extend(lists.map(|list| centroids.term(kernels, query, list)));
     select_nearest(&s.scores, wanted, &mut s.nearest);
 }

@@ -28,10 +28,10 @@ fn rows_of_all_lengths(rows: usize, seed: u64) -> Vec<f32> {
 #[test]
 fn the_graph_finds_the_lists_of_the_largest_products_and_gives_them_in_order() {
     let rows = rows_of_all_lengths(LISTS, 1);
-    let centroids = Centroids { rows: &rows, dim: DIM, metric: codec::Metric::Ip };
+    let centroids = Centroids::from_f32(rows.clone(), DIM, codec::Metric::Ip);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     let graph =
-        Coarse::build(CoarseKind::Hnsw, centroids, Vec::new(), Vec::new(), 3, &pool).unwrap();
+        Coarse::build(CoarseKind::Hnsw, &centroids, Vec::new(), Vec::new(), 3, &pool).unwrap();
     let (mut scratch, mut found) = (CoarseScratch::default(), Vec::new());
     let (mut hits, queries) = (0, rows_of_all_lengths(100, 2));
     for query in queries.chunks_exact(DIM) {
@@ -41,7 +41,7 @@ fn the_graph_finds_the_lists_of_the_largest_products_and_gives_them_in_order() {
         };
         let mut truth: Vec<u32> = (0..LISTS as u32).collect();
         truth.sort_by(|a, b| product(*b).total_cmp(&product(*a)));
-        graph.select(centroids, query, 16, &mut scratch, &mut found);
+        graph.select(&centroids, query, 16, &mut scratch, &mut found);
         assert_eq!(found.len(), 16);
         assert!(found.is_sorted_by(|a, b| a.terms.term <= b.terms.term));
         for probe in &found {

@@ -34,7 +34,9 @@ impl Trial<'_> {
 
 /// What lists are ranked by, smaller is nearer, from its definition.
 fn distance(parts: &Parts, rotated: &[f32], list: u32) -> f64 {
-    let pairs = rotated.iter().zip(parts.centroid(list));
+    let mut centroid = vec![0f32; rotated.len()];
+    parts.centroids.read(list, &mut centroid);
+    let pairs = rotated.iter().zip(&centroid);
     let pairs = pairs.map(|(&q, &c)| (f64::from(q), f64::from(c)));
     match parts.shape.metric {
         Metric::Ip => -pairs.map(|(q, c)| q * c).sum::<f64>(),

@@ -18,6 +18,7 @@ use serde::Serialize;
 use simd::Kernels;
 
 use crate::build::prepare::normalise;
+use crate::coarse::Point;
 use crate::store::parts::Parts;
 use crate::{Index, Metric};
 
@@ -226,7 +227,7 @@ pub fn neighbour_pairs(
             rotate(parts, &rows[at * dim..(at + 1) * dim], &mut x);
             let centroid = nearest_centroid(parts, &x);
             let less =
-                |v: &[f32]| -> Vec<f32> { v.iter().zip(centroid).map(|(v, c)| v - c).collect() };
+                |v: &[f32]| -> Vec<f32> { v.iter().zip(&centroid).map(|(v, c)| v - c).collect() };
             pairs.push(Pair::new(&less(&x), &less(&y), prefix_dims));
         }
     }
@@ -243,13 +244,16 @@ fn rotate(parts: &Parts, row: &[f32], out: &mut [f32]) {
     parts.rotation.apply(&row, out);
 }
 
-fn nearest_centroid<'a>(parts: &'a Parts, x: &[f32]) -> &'a [f32] {
-    let kernels = Kernels::best();
-    let nearest = parts
-        .centroids
-        .chunks_exact(x.len())
-        .min_by(|a, b| kernels.l2(a, x).total_cmp(&kernels.l2(b, x)));
-    nearest.unwrap_or(&[])
+fn nearest_centroid(parts: &Parts, x: &[f32]) -> Vec<f32> {
+    let (kernels, point) = (Kernels::best(), Point::of(x));
+    let distance = |&list: &u32| parts.centroids.distance(kernels, point, list);
+    let lists = 0..parts.shape.nlist as u32;
+    let nearest = lists.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let mut centroid = vec![0f32; x.len()];
+    if let Some(list) = nearest {
+        parts.centroids.read(list, &mut centroid);
+    }
+    centroid
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 
 use simd::Kernels;
 
-use crate::coarse::Probe;
+use crate::coarse::{Point, Probe};
 use crate::store::parts::Parts;
 
 /// Beyond this a stretch gains nothing and float range is lost.
@@ -22,12 +22,14 @@ pub(super) fn stretch(parts: &Parts, rotated: &mut [f32], probes: &mut [Probe]) 
     let Some(first) = probes.first() else {
         return 1.0;
     };
-    let c = parts.centroid(first.list);
-    let scale = factor(kernels.dot(rotated, rotated), kernels.dot(c, c), kernels.dot(rotated, c));
+    let (point, centroids) = (Point::of(rotated), &parts.centroids);
+    let product = centroids.product(kernels, point, first.list);
+    let scale = factor(kernels.dot(rotated, rotated), centroids.norm(first.list), product);
     rotated.iter_mut().for_each(|v| *v *= scale);
+    let point = Point::of(rotated);
     for probe in probes {
         probe.terms.term *= scale;
-        probe.terms.y = kernels.l2(rotated, parts.centroid(probe.list)).sqrt();
+        probe.terms.y = centroids.distance(kernels, point, probe.list).sqrt();
     }
     scale
 }

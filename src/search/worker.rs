@@ -17,7 +17,7 @@ use super::stop::Stop;
 use super::stretch::stretch;
 use super::trace::Tracer;
 use crate::build::{estimator, prepare::normalise};
-use crate::coarse::{Centroids, CoarseScratch, Probe};
+use crate::coarse::{CoarseScratch, Probe};
 use crate::config::Metric;
 use crate::error::SearchError;
 use crate::store::parts::{Parts, READ_SLOTS};
@@ -183,16 +183,11 @@ impl Worker {
 
     /// Finds the lists to visit, more than asked for when those hold fewer than k rows.
     fn route(&mut self, parts: &Parts, wanted: usize, k: usize) {
-        let centroids = Centroids {
-            rows: &parts.centroids,
-            dim: parts.shape.padded_dim,
-            metric: parts.shape.code_metric(),
-        };
         let enough = (k as u64).min(parts.shape.stored);
         let mut nprobe = wanted.min(parts.shape.nlist);
         loop {
             let (coarse, out) = (&mut self.coarse, &mut self.probes);
-            parts.coarse.select(centroids, &self.rotated, nprobe, coarse, out);
+            parts.coarse.select(&parts.centroids, &self.rotated, nprobe, coarse, out);
             let mut rows = 0;
             let first = self.probes.iter().position(|p| {
                 let list = parts.list(p.list);

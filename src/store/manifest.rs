@@ -7,7 +7,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Bound, CoarseKind, ListOrder, Metric, RecordKind};
+use crate::coarse;
+use crate::config::{Bound, CentroidKind, CoarseKind, ListOrder, Metric, RecordKind};
 use crate::error::OpenError;
 
 /// The format this build writes and reads; see docs/FORMAT.md.
@@ -45,6 +46,7 @@ pub(crate) struct Manifest {
     pub(crate) bound: Bound,
     pub(crate) list_order: ListOrder,
     pub(crate) nlist: usize,
+    pub(crate) centroids: CentroidKind,
     pub(crate) coarse: CoarseKind,
     /// Inner lists of the `irq` coarse quantizer, else 0.
     pub(crate) coarse_lists: usize,
@@ -104,6 +106,9 @@ impl Manifest {
     fn check(&self) -> Result<(), String> {
         if self.dim == 0 || self.dim > crate::MAX_DIM {
             return Err(format!("dim {} is not in 1..={}", self.dim, crate::MAX_DIM));
+        }
+        if !coarse::goes_with(self.coarse, self.centroids) {
+            return Err(format!("{} centroids with coarse {}", self.centroids, self.coarse));
         }
         let padded = self.padded_dim();
         if self.prefix_dims == 0

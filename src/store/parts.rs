@@ -13,7 +13,7 @@ use super::manifest::{FileEntry, Manifest};
 use super::shape::Shape;
 use super::units::Units;
 use super::{CENTROIDS, CHECKS, COARSE, CODES, IDS, LISTS, RECORDS, ROTATION, SCALES, ZEROS};
-use crate::coarse::Coarse;
+use crate::coarse::{Centroids, Coarse};
 use crate::config::OpenOptions;
 use crate::error::OpenError;
 
@@ -70,8 +70,7 @@ pub(crate) struct Parts {
     pub(crate) rotation: Rotation,
     /// Where each list starts; one more entry for the end.
     pub(crate) offsets: Vec<u64>,
-    /// Rotated, centred centroids, padded dim values each.
-    pub(crate) centroids: Vec<f32>,
+    pub(crate) centroids: Centroids,
     pub(crate) coarse: Coarse,
     pub(crate) codes: PrefixCodes,
     /// Ranges of scalar records; none for other records.
@@ -93,14 +92,12 @@ impl Parts {
 
         let (mean, rotation) = read_rotation(dir, &manifest)?;
         let offsets = read_offsets(dir, &manifest, &shape)?;
-        let mut centroids = vec![0f32; shape.expect(dir, &manifest, CENTROIDS)? as usize / 4];
-        load(
-            dir,
-            CENTROIDS,
-            manifest.file(dir, CENTROIDS)?,
-            bytemuck::cast_slice_mut(&mut centroids),
-        )?;
-        from_little_endian(&mut centroids);
+        shape.expect(dir, &manifest, CENTROIDS)?;
+        let bytes = load_all(dir, CENTROIDS, manifest.file(dir, CENTROIDS)?)?;
+        let (kind, metric) = (manifest.centroids, shape.code_metric());
+        let centroids =
+            Centroids::from_bytes(kind, bytes, shape.padded_dim, shape.nlist, metric)
+                .map_err(|problem| damaged(CENTROIDS, problem))?;
         shape.expect(dir, &manifest, CODES)?;
         let mut codes = PrefixCodes::new(shape.prefix_dims, shape.stored);
         load(dir, CODES, manifest.file(dir, CODES)?, codes.as_bytes_mut())?;
@@ -142,12 +139,6 @@ impl Parts {
             shape,
             manifest,
         })
-    }
-
-    /// The centroid of a list, rotated.
-    pub(crate) fn centroid(&self, list: u32) -> &[f32] {
-        let p = self.shape.padded_dim;
-        &self.centroids[list as usize * p..(list as usize + 1) * p]
     }
 
     /// The positions of a list.
@@ -316,11 +307,4 @@ fn read_scales(
     ScalarRanges::from_bytes(shape.padded_dim, &bytes)
         .map(Some)
         .map_err(|e| OpenError::Damaged { path: dir.join(SCALES), problem: e.to_string() })
-}
-
-/// Values read as little-endian bytes, in the machine's own order.
-fn from_little_endian(values: &mut [f32]) {
-    if cfg!(target_endian = "big") {
-        values.iter_mut().for_each(|v| *v = f32::from_bits(v.to_bits().swap_bytes()));
-    }
 }

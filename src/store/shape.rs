@@ -7,7 +7,8 @@ use simd::RawType;
 
 use super::geometry::Geometry;
 use super::manifest::Manifest;
-use crate::config::{Metric, RecordKind};
+use crate::coarse::Centroids;
+use crate::config::{CentroidKind, Metric, RecordKind};
 
 /// Parameters that fix every size.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,7 @@ pub(crate) struct Shape {
     /// The type of raw records; unused by the others.
     pub(crate) raw: RawType,
     pub(crate) nlist: usize,
+    pub(crate) centroids: CentroidKind,
     /// Rows in the lists.
     pub(crate) stored: u64,
     pub(crate) zero_rows: u64,
@@ -37,6 +39,7 @@ impl Shape {
             record: m.record,
             raw: raw_type(m.record, &m.dtype)?,
             nlist: m.nlist,
+            centroids: m.centroids,
             stored: m.stored(),
             zero_rows: m.zero_rows,
         })
@@ -101,7 +104,7 @@ impl Shape {
     }
 
     pub(crate) fn centroids_bytes(&self) -> u64 {
-        self.nlist as u64 * self.padded_dim as u64 * 4
+        Centroids::bytes_for(self.centroids, self.padded_dim, self.nlist)
     }
 
     pub(crate) fn codes_bytes(&self) -> u64 {

@@ -170,19 +170,6 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<FileEntry> {
     file.finish()
 }
 
-/// Values that become bytes at a time.
-const VALUES: usize = 1 << 14;
-
-/// Writes values as the whole file at `path`, little endian.
-pub(crate) fn write_values(path: &Path, values: &[f32]) -> io::Result<FileEntry> {
-    let mut file = FileWriter::create(path)?;
-    for part in values.chunks(VALUES) {
-        let bytes: Vec<u8> = part.iter().flat_map(|v| v.to_le_bytes()).collect();
-        file.write(&bytes)?;
-    }
-    file.finish()
-}
-
 /// Packs records into the units of a paged file and seals each with its checksum.
 pub(crate) struct UnitWriter {
     file: FileWriter,
