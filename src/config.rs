@@ -142,7 +142,8 @@ pub enum OnInvalid {
 pub struct BuildOptions {
     /// Default [`Metric::L2`].
     pub metric: Metric,
-    /// Number of inverted lists; default n / 1024, at least 1 (the paper's rule).
+    /// Number of inverted lists; by default the smaller of n / 64 (fewer where a list's centroid would
+    /// weigh more than a tenth of its codes) and 8 √n, but not below n / 1024, the paper's rule.
     pub nlist: Option<usize>,
     /// Bits B per dimension of `split` records, 2..=9; default 9 (paper §5.1).
     pub bits: u32,
@@ -296,7 +297,7 @@ pub enum TableBits {
 pub struct SearchOptions {
     /// Neighbours wanted, at least 1; default 10.
     pub k: usize,
-    /// Lists to visit; more than nlist means all. Default 32. A search of all lists of an index of
+    /// Lists to visit; more than nlist means all. Default 128. A search of all lists of an index of
     /// at most 10,000 rows prunes nothing, so with raw records it is exact. When the nearest `nprobe` lists hold
     /// fewer than k vectors together, the next ones are visited too.
     pub nprobe: usize,
@@ -326,7 +327,7 @@ impl Default for SearchOptions {
     fn default() -> Self {
         Self {
             k: 10,
-            nprobe: 32,
+            nprobe: 128,
             alpha: 0.4,
             inflight: None,
             epsilon: 1.9,
@@ -343,10 +344,11 @@ impl Default for SearchOptions {
 impl SearchOptions {
     /// The paper's configuration (§5.1): the threshold starts from +infinity, tables have 16 bits,
     /// the drain reads below the 0.4-quantile, and 16 reads are in flight for each query up to 16
-    /// threads, 8 above.
+    /// threads, 8 above; of its larger lists, 32 are visited.
     #[must_use]
     pub fn paper() -> Self {
         Self {
+            nprobe: 32,
             alpha: 0.4,
             inflight: None,
             epsilon: 1.9,

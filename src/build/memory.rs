@@ -6,7 +6,7 @@
 //! train     k-means over the sample, and the sample where it fits
 //! assign    two waves, centroids and the assigner's copy
 //! balance   centroids, and k-means over rows of one list or a wave of rows
-//! lists     centroids, as trained and rotated, and k-means over them (irq)
+//! lists     centroids, as trained and rotated, and k-means over them (irq) or a rounded copy
 //! scales    rotated centroids and a sample of residuals (sq8, sq4)
 //! encode    two waves, rotated centroids, two buffers of encoded rows
 //! merge     a read buffer for each run, buffers of the files (merge.rs)
@@ -190,7 +190,7 @@ impl Terms {
             n,
             dim: dim as u64,
             threads,
-            always: PROCESS + threads * THREAD + ids + sets + lists * 32,
+            always: PROCESS + threads * THREAD + ids + sets + lists * 40,
             ids,
             zero_ids: if o.metric == Metric::Cosine { ids } else { 0 },
             sets: 2 * sets,
@@ -201,7 +201,7 @@ impl Terms {
             assigner: Assigner::bytes_for(nlist, dim, AssignMethod::Auto),
             assigning: threads * Assigner::scratch_bytes(nlist, dim, AssignMethod::Auto),
             balance: balance::least_bytes(n, dim, nlist, o.threads),
-            group: group_bytes(plan, o.threads),
+            group: group_bytes(plan, o.threads).max(shape.centroids_bytes()),
             scales,
             encoding: threads * (ENCODE_THREAD + ENCODE_VALUE * plan.padded_dim as u64),
             layout: Layout::of(&shape),

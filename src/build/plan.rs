@@ -3,13 +3,21 @@
 use dataset::{Base, Dtype};
 use serde::Serialize;
 
-use crate::coarse;
+use crate::coarse::{self, Centroids};
 use crate::config::{Bound, BuildOptions, CentroidKind, CoarseKind, ListOrder, Metric, Prefix, RecordKind};
 use crate::error::BuildError;
 use crate::store::shape::{Shape, raw_type};
 
-/// Rows per list of the default nlist (paper §5.1).
-const ROWS_PER_LIST: u64 = 1024;
+/// Least rows per list of the default nlist. Fewer save no more pages, and lists begin to end inside
+/// their batches of codes more often than not.
+const ROWS_PER_LIST: u64 = 64;
+/// Most rows per list, the paper's choice (§5.1).
+const MOST_ROWS_PER_LIST: u64 = 1024;
+/// Between the two, lists for each square root of the rows: training and assigning take their
+/// product with the rows.
+const LISTS_PER_ROOT: u64 = 8;
+/// Bytes of codes and factors for each byte that a list takes in RAM, at least.
+const CODES_PER_LIST: u64 = 9;
 
 /// Most rows of a base, several times what has been searched from one disk: beyond, sizes and times
 /// mean nothing.
@@ -102,11 +110,6 @@ impl BuildPlan {
     /// As [`BuildPlan::new`].
     pub fn of(base: BaseShape, o: &BuildOptions) -> Result<Self, BuildError> {
         check_options(base, o)?;
-        let nlist = match o.nlist {
-            Some(nlist) => nlist,
-            None => (base.n / ROWS_PER_LIST).clamp(1, u64::from(u32::MAX)) as usize,
-        };
-        let coarse = coarse::resolve(o.coarse, nlist);
         let mut plan = Self {
             n: base.n,
             dim: base.dim,
@@ -117,10 +120,10 @@ impl BuildPlan {
             bits: o.bits,
             bound: o.bound,
             list_order: o.list_order,
-            nlist,
-            centroids: coarse::centroids(o.centroids, coarse),
-            coarse,
-            coarse_lists: coarse::inner_lists(coarse, nlist),
+            nlist: 0,
+            centroids: CentroidKind::F32,
+            coarse: CoarseKind::Flat,
+            coarse_lists: 0,
             seed: o.seed,
             resident_bytes: 0,
             ssd_bytes: 0,
@@ -130,7 +133,14 @@ impl BuildPlan {
             pages_per_record: 0,
         };
         let dtype = base.dtype.to_string();
-        plan.set_prefix(choose_prefix(&plan, o.prefix, &dtype)?, &dtype);
+        let (n, padded) = (base.n, plan.padded_dim);
+        let lists = |plan: &mut Self, m: usize| {
+            let nlist = o.nlist.unwrap_or_else(|| default_nlist(n, padded, m));
+            plan.set_nlist(nlist, o);
+        };
+        let prefix = choose_prefix(&plan, o.prefix, &dtype, lists)?;
+        lists(&mut plan, prefix);
+        plan.set_prefix(prefix, &dtype);
         Ok(plan)
     }
 
@@ -155,6 +165,7 @@ impl BuildPlan {
     pub(crate) fn set_nlist(&mut self, nlist: usize, o: &BuildOptions) {
         self.nlist = nlist;
         self.coarse = coarse::resolve(o.coarse, nlist);
+        self.centroids = coarse::centroids(o.centroids, self.coarse);
         self.coarse_lists = coarse::inner_lists(self.coarse, nlist);
     }
 
@@ -167,7 +178,8 @@ impl BuildPlan {
     ) -> Result<(), BuildError> {
         self.centroids = centroids;
         let dtype = base.dtype.to_string();
-        self.set_prefix(choose_prefix(self, o.prefix, &dtype)?, &dtype);
+        // The lists are made: they stay as many whatever the prefix.
+        self.set_prefix(choose_prefix(self, o.prefix, &dtype, |_, _| {})?, &dtype);
         Ok(())
     }
 
@@ -203,7 +215,26 @@ fn resident_bytes(plan: &BuildPlan, shape: &Shape) -> u64 {
         )
 }
 
-fn choose_prefix(plan: &BuildPlan, prefix: Prefix, dtype: &str) -> Result<usize, BuildError> {
+/// Lists of a base of `n` rows unless told otherwise: many enough that a query scans few codes and
+/// reads few pages, few enough that building stays fast and that what a list takes in RAM, a
+/// centroid, its code and a table entry, is small beside the codes of its rows.
+fn default_nlist(n: u64, padded_dim: usize, prefix_dims: usize) -> usize {
+    let list = Centroids::bytes_for(CentroidKind::I8, padded_dim, 1) + padded_dim as u64 / 8 + 20;
+    let row = prefix_dims as u64 / 8 + 12;
+    let rows_per_list = (CODES_PER_LIST * list).div_ceil(row).max(ROWS_PER_LIST);
+    let root = LISTS_PER_ROOT * n.isqrt();
+    let nlist = (n / rows_per_list).min(root.max(n / MOST_ROWS_PER_LIST));
+    nlist.clamp(1, u64::from(u32::MAX)) as usize
+}
+
+/// The prefix asked for, or the longest that the memory asked for has room for, with the lists that
+/// `lists` sets for each.
+fn choose_prefix(
+    plan: &BuildPlan,
+    prefix: Prefix,
+    dtype: &str,
+    lists: impl Fn(&mut BuildPlan, usize),
+) -> Result<usize, BuildError> {
     let full = plan.padded_dim;
     match prefix {
         Prefix::Full => Ok(full),
@@ -218,6 +249,7 @@ fn choose_prefix(plan: &BuildPlan, prefix: Prefix, dtype: &str) -> Result<usize,
         Prefix::Memory(budget) => {
             let resident = |m: usize| {
                 let mut at = plan.clone();
+                lists(&mut at, m);
                 at.set_prefix(m, dtype);
                 at.resident_bytes
             };

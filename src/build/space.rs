@@ -9,6 +9,8 @@ use super::checkpoint::Checkpoint;
 use super::memory::Memory;
 use super::plan::BuildPlan;
 use super::runs::Layout;
+use crate::coarse::Centroids;
+use crate::config::CentroidKind;
 use crate::error::BuildError;
 
 /// Bytes on disk.
@@ -32,7 +34,10 @@ pub(crate) fn needed(dtype: Dtype, plan: &BuildPlan, memory: &Memory) -> Room {
     let runs = if memory.holds(plan.n) { 0 } else { plan.n * Layout::of(&shape).bytes() as u64 };
     let places = plan.n * PLACE as u64;
     // The mean and the centroids, once trained and once balanced.
-    let centroids = 2 * 4 * (plan.nlist as u64 + 1) * plan.dim as u64 + 8 * plan.nlist as u64;
+    let mut centroids = 2 * 4 * (plan.nlist as u64 + 1) * plan.dim as u64 + 8 * plan.nlist as u64;
+    // The index holds floats instead where lists turn out tight.
+    let floats = Centroids::bytes_for(CentroidKind::F32, plan.padded_dim, plan.nlist);
+    centroids += floats.saturating_sub(shape.centroids_bytes());
     Room { index: plan.disk_bytes, scratch: runs + places + centroids }
 }
 

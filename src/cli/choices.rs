@@ -18,7 +18,8 @@ pub(crate) struct Choices {
     /// l2 (squared Euclidean), ip (inner product) or cosine
     #[arg(long, value_name = "l2|ip|cosine", default_value_t = Metric::L2)]
     pub(crate) metric: Metric,
-    /// Inverted lists [default: vectors / 1024, at least 1]
+    /// Inverted lists [default: vectors / 64 up to 8 √vectors, fewer where centroids would weigh more
+    /// than a tenth of the codes]
     #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true)]
     nlist: Option<usize>,
     /// Bits per dimension of split records, 2 to 9: more bits, better re-ranking, larger records

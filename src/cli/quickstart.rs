@@ -51,9 +51,9 @@ pub(crate) struct Args {
 
 const QUERIES: u64 = 1000;
 const TRUTH_K: usize = 100;
-const NPROBES: [usize; 6] = [2, 4, 8, 16, 32, 64];
+const NPROBES: [usize; 6] = [16, 32, 64, 128, 256, 512];
 /// The nprobe of the suggested search.
-const SUGGESTED_NPROBE: usize = 32;
+const SUGGESTED_NPROBE: usize = 128;
 
 pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let started = Instant::now();

@@ -22,8 +22,10 @@ use super::{Centroids, CoarseScratch, Point};
 use crate::config::CentroidKind;
 use crate::store::shape::Shape;
 
-/// Width of the bounds: a missed centroid is a missed list, so wider than for vectors.
-const EPSILON: f32 = 3.0;
+/// Width of the bounds. Lists that are missed lie where the last ones asked for do, with hardly a
+/// neighbour in them: at 4,688 lists 3 standard deviations find 0.001 more, and compare twice as
+/// many centroids.
+const EPSILON: f32 = 1.0;
 /// Groups visited for each list wanted (gamma of the paper), and the share visited at least: with
 /// gamma alone, small nprobe loses a quarter of the nearest lists at 100 000 centroids.
 const GAMMA: f64 = 0.5;
