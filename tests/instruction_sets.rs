@@ -3,7 +3,7 @@
 //! Each instruction set works in a process of its own, because a process chooses once: it builds an
 //! index of every dim, searches it and writes down a line for each; the lines must be equal.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 #[allow(dead_code, unreachable_pub)]
 mod support;
