@@ -35,7 +35,7 @@ fn indexes(dim: usize) -> Vec<(Dtype, BuildOptions)> {
     let split = BuildOptions {
         metric: METRICS[dim % 3],
         bits: 2 + (dim % 8) as u32,
-        bound: if dim % 2 == 0 { Bound::PerVector } else { Bound::Paper },
+        bound: if dim.is_multiple_of(2) { Bound::PerVector } else { Bound::Paper },
         coarse: coarse[dim / 3 % 3],
         ..common.clone()
     };
