@@ -88,9 +88,11 @@ fn overlapped_puts_no_bound_on_reads_in_flight_and_others_keep_theirs() {
     let (parts, rows) = built(dir.path());
     let workers = Workers::default();
     let pages = ROWS / 4;
-    // All lists of a small index: every page is read, whatever comes back first.
+    // All lists of a small index: every page is read, whatever comes back first. The id of one
+    // result is one read; those of several would be in flight together.
     let search = |pipeline, inflight| {
-        let options = SearchOptions { nprobe: 8, pipeline, inflight, ..SearchOptions::default() };
+        let default = SearchOptions { k: 1, nprobe: 8, ..SearchOptions::default() };
+        let options = SearchOptions { pipeline, inflight, ..default };
         trace(&parts, &workers, &rows[..DIM], &options)
     };
     for (pipeline, inflight, least, most) in [
