@@ -52,8 +52,9 @@ pub use build::{
     BaseShape, BuildPlan, BuildReport, BuildSeconds, Estimate, StageReport, default_build_memory,
 };
 pub use config::{
-    Backend, Bound, BuildOptions, CentroidKind, CoarseKind, Direct, ListOrder, Metric, OnInvalid, OpenOptions,
-    Pipeline, Prefix, RecordKind, SearchOptions, TableBits, Threshold, available_threads,
+    Backend, Bound, BuildOptions, CentroidKind, CoarseKind, Direct, ListOrder, Metric, OnInvalid,
+    OpenOptions, Pipeline, Prefix, RecordKind, SearchOptions, TableBits, Threshold,
+    available_threads,
 };
 pub use error::{BuildError, OpenError, SearchError};
 pub use index::Index;

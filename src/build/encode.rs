@@ -215,12 +215,7 @@ impl<'a> RowScratch<'a> {
     }
 
     /// Writes the prefix code and the record of a row whose residual is in place.
-    fn encode(
-        &mut self,
-        row: &[f32],
-        prefix: &mut [u8],
-        record: &mut [u8],
-    ) -> codec::Factors {
+    fn encode(&mut self, row: &[f32], prefix: &mut [u8], record: &mut [u8]) -> codec::Factors {
         let shape = &self.encoding.shape;
         if shape.record == RecordKind::Split {
             return self.encoder.encode(&self.residual, &self.centroid, prefix, record);

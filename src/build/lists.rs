@@ -64,8 +64,7 @@ impl Lists {
             positions[list as usize] = position;
         }
         let offsets = offsets(order.iter().map(|&list| counts[list as usize]));
-        let metric =
-            if plan.metric == Metric::Ip { codec::Metric::Ip } else { codec::Metric::L2 };
+        let metric = if plan.metric == Metric::Ip { codec::Metric::Ip } else { codec::Metric::L2 };
         let mut centroids = None;
         if plan.centroids == CentroidKind::I8 {
             let rounded = Centroids::rounded(&rotated, padded, metric);
@@ -80,8 +79,7 @@ impl Lists {
             });
             centroids = (tight <= counts.iter().sum::<u64>() / FEW).then_some(rounded);
         }
-        let centroids =
-            centroids.unwrap_or_else(|| Centroids::from_f32(rotated, padded, metric));
+        let centroids = centroids.unwrap_or_else(|| Centroids::from_f32(rotated, padded, metric));
         Ok(Self { offsets, centroids, positions, groups, group_centroids })
     }
 

@@ -4,7 +4,9 @@ use dataset::{Base, Dtype};
 use serde::Serialize;
 
 use crate::coarse::{self, Centroids};
-use crate::config::{Bound, BuildOptions, CentroidKind, CoarseKind, ListOrder, Metric, Prefix, RecordKind};
+use crate::config::{
+    Bound, BuildOptions, CentroidKind, CoarseKind, ListOrder, Metric, Prefix, RecordKind,
+};
 use crate::error::BuildError;
 use crate::store::shape::{Shape, raw_type};
 

@@ -9,10 +9,12 @@ use std::sync::Mutex;
 use dataset::{Base, Dtype, VectorWriter};
 
 use super::memory::Memory;
-use super::plan::BuildPlan;
+use super::plan::{BaseShape, BuildPlan};
 use super::waves::Waves;
 use super::{balance, build_within};
-use crate::config::{BuildOptions, CoarseKind, Metric, RecordKind, SearchOptions};
+use crate::config::{
+    BuildOptions, CentroidKind, CoarseKind, Metric, Prefix, RecordKind, SearchOptions,
+};
 use crate::error::BuildError;
 use crate::progress::{Progress, Silent};
 use crate::{Index, OpenOptions};
@@ -336,4 +338,73 @@ fn nine_rows_of_ten_in_one_cluster_do_not_make_one_giant_list() {
         _ => 1.0 + ((row * 7919 + d * 104_729) % 997) as f32 / 1e5,
     });
     balanced_and_complete(&f, 5000, 50);
+}
+
+#[test]
+fn centroids_are_rounded_only_where_their_lists_are_wide() {
+    // 13 centres 100 apart; rows around them at most as far as `width`.
+    let around = |width: f32| {
+        Folder::of(2600, 64, move |row, d| {
+            let noise = (row * 2_654_435_761 + d * 40_503) % 1009;
+            let centre = if row % 13 == d { 100.0 } else { 0.0 };
+            centre + width * (noise as f32 / 1009.0 - 0.5)
+        })
+    };
+    let ask = |centroids| BuildOptions { nlist: Some(13), centroids, ..BuildOptions::default() };
+    for (width, asked, kept) in [
+        (50.0, CentroidKind::Auto, CentroidKind::I8),
+        (0.01, CentroidKind::Auto, CentroidKind::F32),
+        (0.01, CentroidKind::I8, CentroidKind::I8),
+        (50.0, CentroidKind::F32, CentroidKind::F32),
+    ] {
+        let (folder, o) = (around(width), ask(asked));
+        let plan = BuildPlan::new(&folder.base(), &o).unwrap();
+        Index::build(&folder.base(), &folder.path("index"), &o, &Silent).unwrap();
+        let index = Index::open(&folder.path("index"), &OpenOptions::default()).unwrap();
+        let info = index.info();
+        assert_eq!(info.centroids, kept, "{width}");
+        assert_eq!(info.resident_bytes == plan.resident_bytes, plan.centroids == kept);
+        let query: Vec<f32> = (0..64).map(|d| if d == 3 { 100.0 } else { 0.0 }).collect();
+        let found =
+            index.search(&query, &SearchOptions { nprobe: 1, ..Default::default() }).unwrap();
+        assert!(found.ids.iter().all(|id| id % 13 == 3), "{:?}", found.ids);
+    }
+}
+
+#[test]
+fn graphs_keep_floats_and_say_so_when_asked_for_bytes() {
+    let folder = Folder::mixed(600, 8);
+    let graph = |centroids| BuildOptions {
+        nlist: Some(20),
+        coarse: CoarseKind::Hnsw,
+        centroids,
+        ..BuildOptions::default()
+    };
+    let plan = BuildPlan::new(&folder.base(), &graph(CentroidKind::Auto)).unwrap();
+    assert_eq!(plan.centroids, CentroidKind::F32);
+    let refused = BuildPlan::new(&folder.base(), &graph(CentroidKind::I8));
+    assert!(matches!(refused, Err(BuildError::Option { option: "--centroids", .. })));
+}
+
+#[test]
+fn the_default_nlist_follows_the_rows_their_root_and_what_a_list_weighs() {
+    let nlist = |n: u64, dim: usize, prefix| {
+        let base = BaseShape { n, dim, dtype: Dtype::F32 };
+        let plan = BuildPlan::of(base, &BuildOptions { prefix, ..BuildOptions::default() });
+        plan.unwrap().nlist
+    };
+    let full = |n, dim| nlist(n, dim, Prefix::Full);
+    assert_eq!([full(1, 128), full(100, 128), full(6400, 128)], [1, 1, 100]);
+    assert_eq!(full(300_000, 384), 300_000 / 69);
+    assert_eq!(full(10_000_000, 128), 8 * 3162);
+    assert_eq!(full(1_000_000_000, 128), 1_000_000_000 / 1024);
+    // Half of each code in RAM: a list weighs twice as much beside them.
+    assert_eq!(nlist(300_000, 384, Prefix::Dims(192)), 300_000 / 115);
+    for budget in [8u64 << 20, 16 << 20, 32 << 20] {
+        let o = BuildOptions { prefix: Prefix::Memory(budget), ..BuildOptions::default() };
+        let plan =
+            BuildPlan::of(BaseShape { n: 300_000, dim: 384, dtype: Dtype::F32 }, &o).unwrap();
+        assert!(plan.resident_bytes <= budget);
+        assert_eq!(plan.nlist, nlist(300_000, 384, Prefix::Dims(plan.prefix_dims)));
+    }
 }

@@ -1,7 +1,8 @@
 //! What an index is to be: the options that `build` and `estimate` share.
 
 use rabitq_ssd::{
-    Bound, BuildOptions, BuildPlan, CentroidKind, CoarseKind, ListOrder, Metric, OnInvalid, Prefix, RecordKind,
+    Bound, BuildOptions, BuildPlan, CentroidKind, CoarseKind, ListOrder, Metric, OnInvalid, Prefix,
+    RecordKind,
 };
 
 use super::options::{Preset, at_least_1, thread_count, threads};

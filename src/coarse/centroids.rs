@@ -144,9 +144,7 @@ impl Centroids {
     pub(crate) fn distance(&self, kernels: &Kernels, query: Point<'_>, list: u32) -> f32 {
         match &self.rows {
             Rows::F32(rows) => kernels.l2(query.values, self.row(rows, list)),
-            Rows::I8 { .. } => {
-                self.distance_from(query, list, self.product(kernels, query, list))
-            }
+            Rows::I8 { .. } => self.distance_from(query, list, self.product(kernels, query, list)),
         }
     }
 

@@ -1,7 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{Centroids, Coarse, CoarseScratch, resolve};
-use crate::config::CoarseKind;
+use simd::Kernels;
+
+use super::{Centroids, Coarse, CoarseScratch, Point, resolve};
+use crate::config::{CentroidKind, CoarseKind};
 
 const DIM: usize = 64;
 const LISTS: usize = 2000;
@@ -62,4 +64,82 @@ fn a_quantizer_asked_for_by_name_is_kept() {
     }
     assert_eq!(resolve(CoarseKind::Auto, 100), CoarseKind::Flat);
     assert_eq!(resolve(CoarseKind::Auto, 100_000), CoarseKind::Irq);
+}
+
+/// Distances and products are those of the rows as stored, however they are stored.
+#[test]
+fn what_is_stored_of_a_centroid_is_what_queries_are_compared_with() {
+    let kernels = Kernels::best();
+    let (rows, queries) = (rows_of_all_lengths(50, 4), rows_of_all_lengths(20, 5));
+    for metric in [codec::Metric::L2, codec::Metric::Ip] {
+        let floats = Centroids::from_f32(rows.clone(), DIM, metric);
+        for centroids in [floats, Centroids::rounded(&rows, DIM, metric)] {
+            let mut stored = vec![0f32; DIM];
+            for (query, list) in
+                queries.chunks_exact(DIM).flat_map(|q| (0..50).map(move |l| (q, l)))
+            {
+                centroids.read(list, &mut stored);
+                let pairs =
+                    || query.iter().zip(&stored).map(|(&a, &b)| (f64::from(a), f64::from(b)));
+                let product: f64 = pairs().map(|(a, b)| a * b).sum();
+                let distance: f64 = pairs().map(|(a, b)| (a - b).powi(2)).sum();
+                let norms: f64 = pairs().map(|(a, b)| a * a + b * b).sum();
+                let close =
+                    |found: f32, exact: f64| (f64::from(found) - exact).abs() < 1e-6 * norms;
+                let point = Point::of(query);
+                let term = centroids.term(kernels, point, list);
+                let ranked = if metric == codec::Metric::L2 { distance } else { -product };
+                assert!(close(term, ranked), "{term} {ranked}");
+                assert!(close(centroids.length(kernels, point, list, term).powi(2), distance));
+                assert!(close(centroids.product(kernels, point, list), product));
+                assert!(close(centroids.distance(kernels, point, list), distance));
+                let norm: f64 = stored.iter().map(|v| f64::from(*v).powi(2)).sum();
+                assert!((f64::from(centroids.norm(list)) - norm).abs() < 1e-6 * norm);
+            }
+        }
+    }
+}
+
+#[test]
+fn rounding_moves_a_value_by_half_a_step_at_most_and_leaves_zeros() {
+    let mut rows = rows_of_all_lengths(50, 6);
+    rows[..DIM].fill(0.0);
+    rows[DIM..2 * DIM].fill(1e-44);
+    let centroids = Centroids::rounded(&rows, DIM, codec::Metric::L2);
+    let mut stored = vec![0f32; DIM];
+    for (list, row) in (0..).zip(rows.chunks_exact(DIM)) {
+        centroids.read(list, &mut stored);
+        let largest = row.iter().fold(0f32, |most, v| most.max(v.abs()));
+        let most = if list < 2 { largest } else { largest / 127.0 * 0.501 };
+        assert!(row.iter().zip(&stored).all(|(a, b)| (a - b).abs() <= most), "list {list}");
+    }
+    let moved: Vec<f64> = centroids.rounding(&rows).collect();
+    assert!(moved[0] == 0.0 && moved[2..].iter().all(|&m| m > 0.0));
+}
+
+#[test]
+fn centroids_come_back_from_their_bytes_and_scales_that_are_none_do_not() {
+    let rows = rows_of_all_lengths(7, 7);
+    let metric = codec::Metric::L2;
+    for centroids in
+        [Centroids::from_f32(rows.clone(), DIM, metric), Centroids::rounded(&rows, DIM, metric)]
+    {
+        let (kind, mut bytes) = (centroids.kind(), Vec::new());
+        centroids.each_piece(|piece| Ok(bytes.extend_from_slice(piece))).unwrap();
+        assert_eq!(bytes.len() as u64, Centroids::bytes_for(kind, DIM, 7));
+        let read = |bytes: &[u8]| Centroids::from_bytes(kind, bytes.to_vec(), DIM, 7, metric);
+        let (mut a, mut b) = (vec![0f32; DIM], vec![0f32; DIM]);
+        let back = read(&bytes).ok().unwrap();
+        for list in 0..7 {
+            centroids.read(list, &mut a);
+            back.read(list, &mut b);
+            assert_eq!((&a, centroids.norm(list)), (&b, back.norm(list)));
+        }
+        assert!(read(&bytes[1..]).is_err());
+        if kind == CentroidKind::I8 {
+            let last = bytes.len() - 4;
+            bytes[last..].copy_from_slice(&f32::NAN.to_le_bytes());
+            assert!(read(&bytes).err().unwrap().contains("centroid 6"));
+        }
+    }
 }

@@ -95,9 +95,8 @@ impl Parts {
         shape.expect(dir, &manifest, CENTROIDS)?;
         let bytes = load_all(dir, CENTROIDS, manifest.file(dir, CENTROIDS)?)?;
         let (kind, metric) = (manifest.centroids, shape.code_metric());
-        let centroids =
-            Centroids::from_bytes(kind, bytes, shape.padded_dim, shape.nlist, metric)
-                .map_err(|problem| damaged(CENTROIDS, problem))?;
+        let centroids = Centroids::from_bytes(kind, bytes, shape.padded_dim, shape.nlist, metric)
+            .map_err(|problem| damaged(CENTROIDS, problem))?;
         shape.expect(dir, &manifest, CODES)?;
         let mut codes = PrefixCodes::new(shape.prefix_dims, shape.stored);
         load(dir, CODES, manifest.file(dir, CODES)?, codes.as_bytes_mut())?;

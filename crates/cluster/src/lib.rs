@@ -37,6 +37,6 @@ pub use exact::{Metric, Neighbours, exact_neighbours};
 pub use gemm::dots;
 pub use hnsw::{GraphMetric, Hnsw, HnswScratch};
 pub use kmeans::{KmeansOptions, kmeans, kmeans_bytes};
-pub use nearest::{centroid_products, nearest_centroids, select_nearest};
+pub use nearest::select_nearest;
 pub use read_ahead::read_ahead;
 pub use rows::{RowSlice, RowSource, Rows};

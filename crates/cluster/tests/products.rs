@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use cluster::{AssignMethod, Assigner, centroid_products, dots, nearest_centroids, select_nearest};
+use cluster::{AssignMethod, Assigner, dots, select_nearest};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -142,18 +142,4 @@ fn no_centroids_and_ragged_centroids_are_errors() {
     let new = |c: &[f32], dim| Assigner::new(c, dim, AssignMethod::Auto, &pool()).err().unwrap();
     assert_eq!(new(&[], 4).to_string(), "nlist is 0, expected at least 1");
     assert!(new(&[0.0; 9], 4).to_string().contains("9 values, which is not a multiple of dim 4"));
-}
-
-#[test]
-fn one_query_against_all_centroids_equals_the_kernels() {
-    let (query, centroids) = (random(33, 13), random(50 * 33, 14));
-    let (mut near, mut products) = (vec![0.0; 50], vec![0.0; 50]);
-    nearest_centroids(&query, &centroids, 33, &mut near);
-    centroid_products(&query, &centroids, 33, &mut products);
-    for (c, (d, p)) in centroids.chunks(33).zip(near.iter().zip(&products)) {
-        let l2: f64 = c.iter().zip(&query).map(|(a, b)| f64::from(a - b).powi(2)).sum();
-        assert!(
-            (f64::from(*d) - l2).abs() < 1e-5 && (f64::from(*p) - product(c, &query)).abs() < 1e-5
-        );
-    }
 }
