@@ -14,6 +14,7 @@ threads.
 from ._api import bench, build, convert, estimate, generate, groundtruth, info, open, tune, verify
 from ._arrays import SearchResult, SearchResultStats
 from ._core import BuildError, Error, Index, OpenError, SearchError, __version__
+from ._errors import SearchTimeoutError
 
 __all__ = [
     "BuildError",
@@ -23,6 +24,7 @@ __all__ = [
     "SearchError",
     "SearchResult",
     "SearchResultStats",
+    "SearchTimeoutError",
     "__version__",
     "bench",
     "build",

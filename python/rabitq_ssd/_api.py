@@ -33,6 +33,7 @@ def build(
     memory: Size | None = None,
     coarse: Literal["auto", "irq", "hnsw", "flat"] | None = None,
     bound: Literal["per-vector", "paper"] | None = None,
+    list_order: Literal["locality", "distance"] | None = None,
     seed: int = 42,
     threads: int | None = None,
     build_memory: Size | None = None,
@@ -72,6 +73,9 @@ def build(
         within a size: bytes, or "2GiB". By default all.
     coarse, bound, seed : optional
         How lists are found, which bound the codes have, and the seed of everything random.
+    list_order : {"locality", "distance"}, optional
+        How records are packed into pages: near vectors together, which reads fewer pages, or by
+        distance to the centroid.
     threads : int, optional
         By default all cores. The index does not depend on it.
     build_memory : int or str, optional
@@ -129,6 +133,7 @@ def build(
         memory=size("memory", memory),
         coarse=coarse,
         bound=bound,
+        list_order=list_order,
         seed=seed,
         threads=threads,
         build_memory=size("build_memory", build_memory),
@@ -233,7 +238,7 @@ def estimate(
     >>> rabitq_ssd.estimate(n=10**9, dim=128, dtype="u8", memory="32GiB")  # doctest: +SKIP
     """
     known = {"metric", "nlist", "bits", "record", "preset", "prefix_dims", "coarse", "bound"}
-    unknown = set(options) - known - {"seed", "threads", "on_invalid"}
+    unknown = set(options) - known - {"list_order", "seed", "threads", "on_invalid"}
     if unknown:
         raise TypeError(f"estimate has no argument {min(unknown)!r}")
     sizes = {"memory": size("memory", memory), "build_memory": size("build_memory", build_memory)}
