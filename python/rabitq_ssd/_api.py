@@ -388,8 +388,8 @@ def bench(
 
     ``groundtruth`` is a file, an array of ids of shape (n, k), or (distances, ids) as `groundtruth`
     returns them, in the ids of the index; or in row numbers if ``ids`` gives the external ids. With
-    ``recall``, the least nprobe that reaches each is found and measured; a row whose recall is below
-    its target_recall is out of reach. Returns one dict a row, with the names of
+    ``recall``, the least nprobe that reaches each is found and measured; a row whose recall is
+    below its target_recall is out of reach. Returns one dict a row, with the names of
     ``rabitq-ssd bench --json``.
 
     >>> rabitq_ssd.bench("my.index", queries, truth, nprobe=[8, 16, 32])  # doctest: +SKIP

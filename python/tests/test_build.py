@@ -95,7 +95,7 @@ def test_wrong_options_of_a_build_say_what_is_wrong(
 
 
 def test_files_and_patterns_are_read_in_natural_order(rows: Any, tmp_path: Path) -> None:
-    for number in range(0, 12):
+    for number in range(12):
         rabitq_ssd.convert(rows[number * 250 : (number + 1) * 250], tmp_path / f"x{number}.fbin")
     whole = rabitq_ssd.build(rows, tmp_path / "whole")
     names = [tmp_path / f"x{number}.fbin" for number in range(12)]
