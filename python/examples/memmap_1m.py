@@ -7,6 +7,7 @@ python memmap_1m.py --rows 100000 --folder /mnt/nvme/trial
 from __future__ import annotations
 
 import argparse
+import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +26,7 @@ def clusters(rows: int, dim: int) -> Iterator[npt.NDArray[np.float32]]:
     for start in range(0, rows, BATCH):
         count = min(BATCH, rows - start)
         near = centres[rng.integers(len(centres), size=count)]
-        yield near + 0.7 * rng.standard_normal((count, dim), dtype=np.float32)
+        yield near + np.float32(0.7) * rng.standard_normal((count, dim), dtype=np.float32)
 
 
 def main() -> None:
@@ -39,12 +40,11 @@ def main() -> None:
 
     started = time.monotonic()
     path = given.folder / "vectors.npy"
-    shape = given.rows, given.dim
-    vectors = np.lib.format.open_memmap(path, "w+", dtype=np.float32, shape=shape)
-    for number, batch in enumerate(clusters(given.rows, given.dim)):
-        vectors[number * BATCH : number * BATCH + len(batch)] = batch
-    vectors.flush()
-    del vectors
+    header = {"descr": "<f4", "fortran_order": False, "shape": (given.rows, given.dim)}
+    with open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for batch in clusters(given.rows, given.dim):
+            batch.tofile(file)
     print(f"wrote {path.stat().st_size / 1e9:.2f} GB in {time.monotonic() - started:.0f} s")
 
     # A map of a whole .npy file is read from the file: nothing is copied.
@@ -64,6 +64,8 @@ def main() -> None:
     seconds = time.monotonic() - started
     first = np.mean(found.ids[:, 0] == picked)
     print(f"1000 queries in {seconds:.2f} s; the row they came from is first in {first:.1%}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(f"at most {peak / 1e6:.0f} MB of memory were held")
 
 
 if __name__ == "__main__":
