@@ -118,7 +118,8 @@ def build(
     target = os.fspath(dir)
     if os.path.lexists(target) and not overwrite:
         raise FileExistsError(f"{target} exists already; replace it with overwrite=True")
-    if resume and not _sources.in_files(x):
+    resumable = _sources.in_files(x)
+    if resume and not resumable:
         raise ValueError("resume needs vector files: other rows cannot be told to be the same")
     options = _options(
         metric=metric,
@@ -150,6 +151,7 @@ def build(
             ids=None if given is None else _sources.read_ids(given, rows),
             overwrite=overwrite,
             resume=resume,
+            resumable=resumable,
             progress=progress,
         )
     return open(target)

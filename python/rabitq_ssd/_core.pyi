@@ -114,6 +114,7 @@ def build(
     ids: _U64 | None = None,
     overwrite: bool = False,
     resume: bool = False,
+    resumable: bool = True,
     progress: _Progress = None,
 ) -> tuple[int, int, float]: ...
 def estimate(

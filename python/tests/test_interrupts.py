@@ -15,7 +15,7 @@ SECONDS = 5.0
 
 WORK = {
     "build": """
-x = np.random.default_rng(0).random((150_000, 96), dtype=np.float32)
+x = np.random.default_rng(0).random((250_000, 96), dtype=np.float32)
 rabitq_ssd.build(x, "index", progress=ready)
 """,
     "groundtruth": """
@@ -33,9 +33,10 @@ rabitq_ssd.convert(x, "x.npy")
 }
 
 
+@pytest.mark.parametrize("after", [0.0, 1.0])
 @pytest.mark.parametrize("name", WORK)
-def test_ctrl_c_leaves_nothing_of(name: str, tmp_path: Path) -> None:
-    said, seconds = interrupt(WORK[name], tmp_path)
+def test_ctrl_c_leaves_nothing_of(name: str, after: float, tmp_path: Path) -> None:
+    said, seconds = interrupt(WORK[name], tmp_path, after)
     assert said.endswith("interrupted")
     assert seconds < SECONDS
     assert os.listdir(tmp_path) == []
