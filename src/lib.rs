@@ -61,7 +61,7 @@ pub use index::Index;
 pub use info::{IndexInfo, ListSizes};
 pub use progress::{Progress, Silent};
 pub use search::{Cancel, Event, EventKind, Phase, SearchResult, SearchStats, Trace};
-pub use store::publish::unfinished as unfinished_build;
+pub use store::publish::{discard as discard_unfinished_build, unfinished as unfinished_build};
 pub use store::verify::{FileCheck, VerifyReport, verify};
 
 pub use {cluster, dataset, pageio, simd};

@@ -11,9 +11,11 @@ larger than memory, `open` opens it, `Index.search` searches it, without the GIL
 threads.
 """
 
-from ._api import bench, build, convert, estimate, generate, groundtruth, info, open, tune, verify
+from ._api import build, convert, estimate, generate, info, open, verify
 from ._arrays import SearchResult, SearchResultStats
 from ._core import BuildError, Error, Index, OpenError, SearchError, __version__
+from ._errors import SearchTimeoutError
+from ._evaluate import bench, groundtruth, tune
 
 __all__ = [
     "BuildError",
@@ -23,6 +25,7 @@ __all__ = [
     "SearchError",
     "SearchResult",
     "SearchResultStats",
+    "SearchTimeoutError",
     "__version__",
     "bench",
     "build",

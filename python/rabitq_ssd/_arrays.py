@@ -25,7 +25,10 @@ class SearchResultStats(NamedTuple):
 
 def numbers(x: Any, what: str) -> npt.NDArray[Any]:
     """Whatever NumPy makes an array of numbers of; a TypeError for the rest."""
-    array = np.asarray(x)
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{what} must be an array of real numbers: {error}") from None
     if array.dtype.kind not in "biuf":
         found = "rows of different lengths or no numbers" if array.dtype == object else array.dtype
         raise TypeError(f"{what} must be an array of real numbers, found {found}")

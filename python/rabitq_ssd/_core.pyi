@@ -32,6 +32,7 @@ class Index:
         epsilon: float | None = None,
         inflight: int | None = None,
         pipeline: _Pipeline | None = None,
+        timeout: float | None = None,
         deterministic: bool = False,
         return_stats: Literal[False] = False,
     ) -> SearchResult: ...
@@ -47,6 +48,7 @@ class Index:
         epsilon: float | None = None,
         inflight: int | None = None,
         pipeline: _Pipeline | None = None,
+        timeout: float | None = None,
         deterministic: bool = False,
         *,
         return_stats: Literal[True],
@@ -63,6 +65,7 @@ class Index:
         epsilon: float | None = None,
         inflight: int | None = None,
         pipeline: _Pipeline | None = None,
+        timeout: float | None = None,
         deterministic: bool = False,
         return_stats: bool = False,
     ) -> SearchResult | SearchResultStats: ...
@@ -111,6 +114,7 @@ def build(
     ids: _U64 | None = None,
     overwrite: bool = False,
     resume: bool = False,
+    resumable: bool = True,
     progress: _Progress = None,
 ) -> tuple[int, int, float]: ...
 def estimate(

@@ -28,7 +28,8 @@ from ._core import Error
 _KEPT = {np.dtype(t) for t in (np.float32, np.float16, np.int8, np.uint8)}
 #: Bytes of rows converted at a time.
 _BATCH = 32 << 20
-_HEADER = 128
+#: Bytes before the first row of a .npy file written here.
+HEADER = 128
 
 
 class Source(NamedTuple):
@@ -143,7 +144,7 @@ def _write(
     out: Any, batches: Iterator[tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]]
 ) -> npt.NDArray[np.uint64] | None:
     """Writes batches as one .npy file; returns the ids that came with them."""
-    out.write(b"\0" * _HEADER)
+    out.write(b"\0" * HEADER)
     shape: tuple[int, np.dtype[Any]] | None = None
     rows, all_ids = 0, list[npt.NDArray[np.uint64]]()
     for ids, batch in batches:
@@ -164,16 +165,16 @@ def _write(
             if ids.shape != (len(batch),):
                 raise ValueError(f"{len(batch)} rows need as many ids, found shape {ids.shape}")
             all_ids.append(checked_ids(ids))
-        _write_rows(out, batch, shape[1], rows)
+        write_rows(out, batch, shape[1], rows)
         rows += len(batch)
     if shape is None or rows == 0:
         raise ValueError("there are no rows to build from")
     out.seek(0)
-    out.write(_header(rows, *shape))
+    out.write(header(rows, *shape))
     return np.concatenate(all_ids) if all_ids else None
 
 
-def _write_rows(out: Any, batch: npt.NDArray[Any], dtype: np.dtype[Any], before: int) -> None:
+def write_rows(out: Any, batch: npt.NDArray[Any], dtype: np.dtype[Any], before: int) -> None:
     step = max(1, _BATCH // max(1, batch.shape[1] * batch.itemsize))
     for start in range(0, len(batch), step):
         part = batch[start : start + step]
@@ -192,10 +193,10 @@ def _write_rows(out: Any, batch: npt.NDArray[Any], dtype: np.dtype[Any], before:
             view = view[out.write(view) :]
 
 
-def _header(rows: int, dim: int, dtype: np.dtype[Any]) -> bytes:
+def header(rows: int, dim: int, dtype: np.dtype[Any]) -> bytes:
     """A .npy header of one length whatever the number of rows."""
     text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': ({rows}, {dim}), }}"
-    return b"\x93NUMPY\x01\x00v\x00" + text.encode().ljust(_HEADER - 11) + b"\n"
+    return b"\x93NUMPY\x01\x00v\x00" + text.encode().ljust(HEADER - 11) + b"\n"
 
 
 def _parquet(paths: list[str], vector_column: str | None, id_column: str | None) -> Iterator[Any]:

@@ -220,6 +220,19 @@ fn stopped_before_anything_is_worth_keeping_nothing_is_kept() {
 }
 
 #[test]
+fn what_a_stopped_build_left_can_be_discarded() {
+    let f = Folder::mixed(3000, 16);
+    let o = BuildOptions { nlist: Some(20), ..BuildOptions::default() };
+    f.build("index", little(), &o, &StopAt::new("encode", 2000)).unwrap_err();
+    crate::discard_unfinished_build(&f.path("index")).unwrap();
+    assert_eq!(f.others(&[]), Vec::<String>::new());
+    crate::discard_unfinished_build(&f.path("index")).unwrap();
+    f.build("index", little(), &o, &Silent).unwrap();
+    crate::discard_unfinished_build(&f.path("index")).unwrap();
+    assert_eq!(f.others(&[]), ["index"]);
+}
+
+#[test]
 fn what_changed_since_is_named_and_the_work_stays() {
     let f = Folder::mixed(3000, 16);
     let o = BuildOptions { nlist: Some(20), ..BuildOptions::default() };

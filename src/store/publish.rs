@@ -143,6 +143,20 @@ pub fn unfinished(target: &Path) -> bool {
     partial(&target.components().collect::<PathBuf>()).join(SCRATCH).is_dir()
 }
 
+/// Removes what a stopped build of `target` left, for those who will not go on from it.
+///
+/// # Errors
+/// [`BuildError::Busy`] while a build of `target` is at work.
+pub fn discard(target: &Path) -> Result<(), BuildError> {
+    let target = &target.components().collect::<PathBuf>();
+    let dir = partial(target);
+    if dir.is_dir() {
+        let (_lock, _) = lock(&dir, target)?;
+        fs_err::remove_dir_all(&dir)?;
+    }
+    Ok(())
+}
+
 /// The draft's name. Fixed, so that the next build finds it.
 fn partial(target: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");

@@ -7,7 +7,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rabitq_ssd::dataset::{Base, Dtype};
-use rabitq_ssd::{BaseShape, BuildOptions, BuildSeconds, Estimate};
+use rabitq_ssd::{
+    BaseShape, BuildError, BuildOptions, BuildSeconds, Estimate, discard_unfinished_build,
+};
 use serde::Serialize;
 
 use crate::arrays::to_python;
@@ -31,9 +33,9 @@ pub(crate) fn open_base(paths: &[PathBuf], rows: Option<u64>) -> PyResult<Base> 
 }
 
 /// Builds an index of the rows of vector files in the directory `out`; returns zero rows, rows left
-/// out, and seconds.
+/// out, and seconds. What is stopped leaves nothing unless it is `resumable`.
 #[pyfunction]
-#[pyo3(signature = (paths, out, options, *, rows=None, ids=None, overwrite=false, resume=false, progress=None))]
+#[pyo3(signature = (paths, out, options, *, rows=None, ids=None, overwrite=false, resume=false, resumable=true, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python half")]
 fn build(
     py: Python<'_>,
@@ -44,13 +46,18 @@ fn build(
     ids: Option<PyReadonlyArray1<'_, u64>>,
     overwrite: bool,
     resume: bool,
+    resumable: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(u64, u64, f64)> {
     let base = open_base(&paths, rows)?;
     let ids = ids.map(|ids| ids.as_slice().map(<[u64]>::to_vec)).transpose()?;
     let o = BuildOptions { ids, overwrite, resume, ..options::build(options, base.n())? };
     let report = watch::run(py, progress, Stop::Wait, move |progress| {
-        rabitq_ssd::Index::build(&base, &out, &o, progress)
+        let outcome = rabitq_ssd::Index::build(&base, &out, &o, progress);
+        if !resumable && matches!(outcome, Err(BuildError::Interrupted { .. })) {
+            discard_unfinished_build(&out)?;
+        }
+        outcome
     })?
     .map_err(|e| error::build(&e))?;
     Ok((report.zero_rows, report.skipped_rows, report.total_seconds))

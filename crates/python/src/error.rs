@@ -4,6 +4,7 @@
 //! ```text
 //! wrong value, wrong dim, NaN     ValueError        nothing at a path    FileNotFoundError
 //! wrong type                      TypeError         something at a path  FileExistsError
+//! query out of time               SearchTimeoutError, a SearchError and a TimeoutError
 //! everything else                 BuildError, OpenError, SearchError, all of them Error
 //! ```
 //! Messages of the library name options as the command line does; here they are arguments.
@@ -14,6 +15,7 @@ use std::path::Path;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyFileExistsError, PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use rabitq_ssd::cluster::ClusterError;
 use rabitq_ssd::dataset::DatasetError;
 use rabitq_ssd::{BuildError, OpenError, SearchError};
@@ -107,13 +109,21 @@ pub(crate) fn open(error: &OpenError, dir: &Path) -> PyErr {
     }
 }
 
-pub(crate) fn search(error: &SearchError) -> PyErr {
+pub(crate) fn search(py: Python<'_>, error: &SearchError) -> PyErr {
     match error {
+        SearchError::TimedOut { .. } => timed_out(py, message(error)).unwrap_or_else(|e| e),
         SearchError::Dim { .. } | SearchError::Query { .. } | SearchError::Option { .. } => {
             value(error)
         }
         other => kind::SearchError::new_err(message(other)),
     }
+}
+
+/// Of a type made in Python, where a type can have two bases.
+fn timed_out(py: Python<'_>, message: String) -> PyResult<PyErr> {
+    static KIND: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let kind = KIND.import(py, "rabitq_ssd._errors", "SearchTimeoutError")?;
+    Ok(PyErr::from_value(kind.call1((message,))?))
 }
 
 pub(crate) fn cluster(error: &ClusterError) -> PyErr {

@@ -144,7 +144,7 @@ fn measure<'py>(
         };
         recalls.iter().map(at).collect()
     })?;
-    let rows: Vec<BenchRow> = rows.map_err(|e| error::search(&e))?;
+    let rows: Vec<BenchRow> = rows.map_err(|e| error::search(py, &e))?;
     to_python(py, &rows)
 }
 
@@ -195,7 +195,7 @@ fn tune<'py>(
         }
         Ok(points)
     })?;
-    let points: Vec<TunedPoint> = points.map_err(|e: SearchError| error::search(&e))?;
+    let points: Vec<TunedPoint> = points.map_err(|e: SearchError| error::search(py, &e))?;
     let mut tuning = Tuning::read(&dir, &uuid).map_err(|e| error::file(&e))?;
     points.iter().cloned().for_each(|point| tuning.add(point));
     tuning.write(&dir).map_err(|e| error::file(&e))?;

@@ -1,28 +1,25 @@
 //! `Index`: an index on disk, open for searching.
 //!
 //! The library keeps idle readers and scratch between searches; what a call adds is taking the
-//! arguments, and two arrays. Batches go to it in stretches, between which Ctrl-C is looked for.
+//! arguments, and two arrays. Batches are watched for Ctrl-C; one query is answered where it stands.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rabitq_ssd::evaluate::Tuning;
 use rabitq_ssd::{
-    Index as Library, IndexInfo, OpenOptions, SearchError, SearchOptions, SearchResult,
-    SearchStats, available_threads,
+    Cancel, Index as Library, IndexInfo, Metric, OpenOptions, SearchError, SearchOptions,
+    SearchResult, SearchStats, available_threads,
 };
 
 use crate::arrays::{Queries, Table, named, to_python};
-use crate::{error, files, options};
+use crate::{error, files, options, watch};
 
-/// Queries for each thread before the first look for signals; from then on what takes a while.
-const FIRST_STRETCH: usize = 64;
-/// Seconds between two looks for signals.
-const LOOK_EVERY: f64 = 0.25;
+/// Queries whose results are held twice, as the library gives them and as rows of the arrays.
+const STRETCH: usize = 10_000;
 
 /// An index on disk, open for searching.
 ///
@@ -133,6 +130,7 @@ struct Given<'a, 'py> {
     epsilon: Option<f32>,
     inflight: Option<&'a Bound<'py, PyAny>>,
     pipeline: Option<&'a Bound<'py, PyAny>>,
+    timeout: Option<f64>,
     deterministic: bool,
 }
 
@@ -165,6 +163,7 @@ impl Given<'_, '_> {
         if let Some(pipeline) = self.pipeline {
             o.pipeline = options::name("pipeline", pipeline)?;
         }
+        o.timeout = self.timeout.map(|given| options::seconds("timeout", given)).transpose()?;
         Ok(o)
     }
 }
@@ -173,10 +172,10 @@ impl Given<'_, '_> {
 impl Index {
     #[pyo3(
         signature = (queries, k=None, nprobe=None, recall=None, threads=None, alpha=None,
-                     epsilon=None, inflight=None, pipeline=None, deterministic=false,
-                     return_stats=false),
+                     epsilon=None, inflight=None, pipeline=None, timeout=None,
+                     deterministic=false, return_stats=false),
         text_signature = "($self, queries, k=10, nprobe=None, recall=None, threads=None, \
-                          alpha=None, epsilon=None, inflight=None, pipeline=None, \
+                          alpha=None, epsilon=None, inflight=None, pipeline=None, timeout=None, \
                           deterministic=False, return_stats=False)"
     )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
@@ -202,6 +201,8 @@ impl Index {
     ///     Reads in flight for each query; 16 up to 16 threads, 8 above.
     /// pipeline : {"naive", "coalesced", "overlapped", "scheduled", "full", "fifo"}, optional
     ///     How reads are issued; "full".
+    /// timeout : float, optional
+    ///     Seconds that the answer to each query may take; by default as long as it takes.
     /// deterministic : bool
     ///     The same results on every run whatever the timing of reads; implies alpha 1.
     /// return_stats : bool
@@ -222,6 +223,8 @@ impl Index {
     ///     out of range.
     /// TypeError
     ///     If the queries are not numbers.
+    /// SearchTimeoutError
+    ///     If a query takes longer than `timeout`; also a SearchError and a TimeoutError.
     /// SearchError
     ///     If the disk fails or a page is damaged; the index stays usable.
     ///
@@ -240,10 +243,12 @@ impl Index {
         epsilon: Option<f32>,
         inflight: Option<&Bound<'py, PyAny>>,
         pipeline: Option<&Bound<'py, PyAny>>,
+        timeout: Option<f64>,
         deterministic: bool,
         return_stats: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let given = Given { k, nprobe, recall, alpha, epsilon, inflight, pipeline, deterministic };
+        let given =
+            Given { k, nprobe, recall, alpha, epsilon, inflight, pipeline, timeout, deterministic };
         let o = given.options(self)?;
         let index = self.library()?;
         let queries = Queries::of(queries, self.info.dim)?;
@@ -252,12 +257,21 @@ impl Index {
             None if queries.n <= 1 => 1,
             None => all_threads(),
         };
-        let mut table = Table::new(queries.n, o.k)?;
-        let mut sums = SearchStats::default();
-        in_stretches(py, &index, queries.values()?, &o, threads, |result| {
-            table.add(result, self.info.metric);
-            sums += result.stats;
-        })?;
+        let mut answers = Answers {
+            table: Table::new(queries.n, o.k)?,
+            sums: SearchStats::default(),
+            metric: self.info.metric,
+        };
+        let values = queries.values()?;
+        if queries.n == 1 {
+            py.detach(|| answers.one(&index, values, &o))
+        } else {
+            let cancel = Cancel::default();
+            let o = SearchOptions { cancel: Some(cancel.clone()), ..o };
+            watch::search(py, &cancel, || answers.batch(&index, values, &o, threads))?
+        }
+        .map_err(|e| error::search(py, &e))?;
+        let Answers { table, sums, .. } = answers;
         let stats = if return_stats { Some(to_python(py, &sums)?) } else { None };
         named(py, table.into_arrays(py, queries.single)?, stats)
     }
@@ -386,43 +400,42 @@ impl Index {
     }
 }
 
-/// Searches a stretch of the queries after the other, each as long as it takes a quarter of a second
-/// by the speed of the last, and looks for signals between.
-fn in_stretches(
-    py: Python<'_>,
-    index: &Library,
-    queries: &[f32],
-    o: &SearchOptions,
-    threads: usize,
-    mut take: impl FnMut(&SearchResult),
-) -> PyResult<()> {
-    let (dim, mut size, mut before) = (index.dim(), FIRST_STRETCH * threads, 0);
-    while before * dim < queries.len() {
-        if before > 0 {
-            py.check_signals()?;
-        }
-        let rest = &queries[before * dim..];
-        let count = size.min(rest.len() / dim);
-        let started = Instant::now();
-        let results = py.detach(|| answer(index, &rest[..count * dim], o, threads));
-        results.map_err(|e| error::search(&of_batch(e, before)))?.iter().for_each(&mut take);
-        let speed = count as f64 / started.elapsed().as_secs_f64().max(1e-6);
-        size = ((speed * LOOK_EVERY) as usize).max(threads);
-        before += count;
-    }
-    Ok(())
+/// What the queries of a call have been answered so far.
+struct Answers {
+    table: Table,
+    sums: SearchStats,
+    metric: Metric,
 }
 
-fn answer(
-    index: &Library,
-    queries: &[f32],
-    o: &SearchOptions,
-    threads: usize,
-) -> Result<Vec<SearchResult>, SearchError> {
-    if queries.len() == index.dim() {
-        return Ok(vec![index.search(queries, o)?]);
+impl Answers {
+    fn one(
+        &mut self,
+        index: &Library,
+        query: &[f32],
+        o: &SearchOptions,
+    ) -> Result<(), SearchError> {
+        self.add(&index.search(query, o)?);
+        Ok(())
     }
-    index.search_batch(queries, o, threads)
+
+    fn batch(
+        &mut self,
+        index: &Library,
+        queries: &[f32],
+        o: &SearchOptions,
+        threads: usize,
+    ) -> Result<(), SearchError> {
+        for (stretch, queries) in queries.chunks(STRETCH * index.dim()).enumerate() {
+            let results = index.search_batch(queries, o, threads);
+            results.map_err(|e| of_batch(e, stretch * STRETCH))?.iter().for_each(|r| self.add(r));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, result: &SearchResult) {
+        self.table.add(result, self.metric);
+        self.sums += result.stats;
+    }
 }
 
 /// The error with the number of the query in the whole batch.

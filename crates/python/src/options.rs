@@ -44,6 +44,17 @@ pub(crate) fn threads(name: &str, given: &Bound<'_, PyAny>) -> PyResult<usize> {
     }
 }
 
+/// A time above 0.
+pub(crate) fn seconds(name: &str, given: f64) -> PyResult<Duration> {
+    match Duration::try_from_secs_f64(given) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => {
+            let problem = format!("{name} must be a number of seconds above 0, found {given}");
+            Err(PyValueError::new_err(problem))
+        }
+    }
+}
+
 /// One of the names that `T` knows.
 pub(crate) fn name<T>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<T>
 where
@@ -93,6 +104,9 @@ pub(crate) fn build(given: &Bound<'_, PyDict>, rows: u64) -> PyResult<BuildOptio
     if let Some((key, value)) = get("bound")? {
         o.bound = name(key, &value)?;
     }
+    if let Some((key, value)) = get("list_order")? {
+        o.list_order = name(key, &value)?;
+    }
     if let Some((key, value)) = get("seed")? {
         o.seed = whole(key, &value)?;
     }
@@ -116,10 +130,7 @@ pub(crate) fn open(
 ) -> PyResult<OpenOptions> {
     let io_timeout = match io_timeout {
         None | Some(0.0) => None,
-        Some(seconds) => Some(
-            Duration::try_from_secs_f64(seconds)
-                .map_err(|error| PyValueError::new_err(format!("io_timeout {seconds}: {error}")))?,
-        ),
+        Some(given) => Some(seconds("io_timeout", given)?),
     };
     Ok(OpenOptions {
         backend: name("io_backend", io_backend)?,

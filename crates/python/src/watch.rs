@@ -3,8 +3,9 @@
 //!
 //! ```text
 //! caller    wait 50 ms ─ signals? ─ wait 50 ms ─ ... ─ result
-//! work      update ─ callback, at most every 100 ms and at each stage's start and end ─ ...
+//! run       update ─ callback, at most every 100 ms and at each stage's start and end ─ ...
 //!           cancelled? ◀─ a signal, or an exception in the callback
+//! search    each query asks the Cancel that a signal sets
 //! ```
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use rabitq_ssd::Progress;
+use rabitq_ssd::{Cancel, Progress};
 
 use crate::error::Error;
 
@@ -49,17 +50,36 @@ pub(crate) fn run<T: Send + 'static>(
         // Nobody listens any more when the work was left to itself.
         let _ = sender.send(work(&*state));
     })?;
-    let outcome = wait(py, &mut receiver, &told, stop);
+    let outcome = wait(py, &mut receiver, || told.cancelled.store(true, Ordering::Relaxed), stop);
     match told.take_raised() {
         Some(raised) => Err(raised),
         None => outcome,
     }
 }
 
+/// Runs searches that `cancel` ends; they may borrow what the caller holds.
+///
+/// # Errors
+/// What a signal handler raised (KeyboardInterrupt).
+pub(crate) fn search<T: Send>(
+    py: Python<'_>,
+    cancel: &Cancel,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let (sender, mut receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        thread::Builder::new().name("rabitq-ssd".into()).spawn_scoped(scope, move || {
+            // The receiver lives until the thread has ended.
+            let _ = sender.send(work());
+        })?;
+        wait(py, &mut receiver, || cancel.cancel(), Stop::Wait)
+    })
+}
+
 fn wait<T: Send>(
     py: Python<'_>,
     receiver: &mut Receiver<T>,
-    told: &Told,
+    cancel: impl Fn(),
     stop: Stop,
 ) -> PyResult<T> {
     let failed = || Error::new_err("the work ended without a result");
@@ -71,7 +91,7 @@ fn wait<T: Send>(
             Err(RecvTimeoutError::Timeout) => {}
         }
         let Err(signal) = py.check_signals() else { continue };
-        told.cancelled.store(true, Ordering::Relaxed);
+        cancel();
         if stop == Stop::Wait {
             let waiting = &mut *receiver;
             // Its result no longer matters: the signal does.
