@@ -40,7 +40,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let bench = Workbench::new();
-        let generate = "generate --n 80000 --dim 64 --out base.fbin --queries 20";
+        let generate = "generate --n 160000 --dim 64 --out base.fbin --queries 20";
         bench.run(&format!("{generate} --queries-out queries.fbin")).ok();
         let build = format!("{BUILD} --build-memory {}", bench.least_build_memory(BUILD));
         let start = Instant::now();

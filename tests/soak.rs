@@ -4,7 +4,7 @@
 //! `RABITQ_SSD_SOAK_SECONDS=120 cargo test --test soak -- --nocapture` is the long run; it prints the
 //! latencies of each twelfth of it, which no test judges.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 #[allow(dead_code, unreachable_pub)]
 mod support;

@@ -3,6 +3,8 @@
 //! `RABITQ_SSD_FAULTY_QUERIES=100000 cargo test --lib failing_and_lying -- --nocapture` is the long
 //! run.
 
+#![allow(clippy::print_stderr)]
+
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
