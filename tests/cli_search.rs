@@ -103,9 +103,9 @@ fn as_many_lists_are_visited_as_asked_for() {
 
 #[test]
 fn without_nprobe_the_documented_default_is_used() {
-    let (bench, _, _) = indexed(2000, 16, "--nlist 64 --record f32");
+    let (bench, _, _) = indexed(2000, 16, "--nlist 200 --record f32");
     let default = bench.search("i q.fbin --deterministic");
-    assert_eq!(default, bench.search("i q.fbin --deterministic --nprobe 32 --k 10"));
+    assert_eq!(default, bench.search("i q.fbin --deterministic --nprobe 128 --k 10"));
     assert_ne!(default, bench.search("i q.fbin --deterministic --nprobe 1"));
 }
 

@@ -7,6 +7,7 @@ mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rabitq_ssd::{BuildOptions, BuildPlan, CoarseKind, Index, IndexInfo, OpenOptions, Silent};
 use support::Fixture;
@@ -34,6 +35,17 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// The bytes held once the threads of the build have ended and given theirs back.
+fn settled() -> usize {
+    loop {
+        let before = LIVE.load(Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(200));
+        if LIVE.load(Ordering::Relaxed) == before {
+            return before;
+        }
+    }
+}
+
 #[test]
 fn an_open_index_holds_what_its_plan_says_and_no_second_copy() {
     let f = Fixture::clustered(40_000, 128, 5);
@@ -41,7 +53,7 @@ fn an_open_index_holds_what_its_plan_says_and_no_second_copy() {
         let o = BuildOptions { nlist: Some(600), coarse, overwrite: true, ..Default::default() };
         let planned = BuildPlan::new(&f.base(), &o).unwrap().resident_bytes;
         Index::build(&f.base(), &f.path("index"), &o, &Silent).unwrap();
-        let before = LIVE.load(Ordering::Relaxed);
+        let before = settled();
         let index = Index::open(&f.path("index"), &OpenOptions::default()).unwrap();
         let held = (LIVE.load(Ordering::Relaxed) - before) as f64;
         assert_eq!(index.info().resident_bytes, planned, "{coarse}");

@@ -31,6 +31,7 @@ def build(
     coarse: Literal["auto", "irq", "hnsw", "flat"] | None = None,
     bound: Literal["per-vector", "paper"] | None = None,
     list_order: Literal["locality", "distance"] | None = None,
+    centroids: Literal["auto", "i8", "f32"] | None = None,
     seed: int = 42,
     threads: int | None = None,
     build_memory: Size | None = None,
@@ -58,7 +59,7 @@ def build(
     metric : {"l2", "ip", "cosine"}
         Squared Euclidean distance, inner product or cosine.
     nlist : int, optional
-        Inverted lists; by default n / 1024.
+        Inverted lists; by default about n / 64, at most 8 times the square root of n.
     bits : int, optional
         Bits per dim of "split" records, 2 to 9; by default 9.
     record : {"split", "f32", "u8", "sq8", "sq4"}, optional
@@ -73,6 +74,8 @@ def build(
     list_order : {"locality", "distance"}, optional
         How records are packed into pages: near vectors together, which reads fewer pages, or by
         distance to the centroid.
+    centroids : {"auto", "i8", "f32"}, optional
+        What a centroid is in RAM; by default a byte a value unless lists are too tight for it.
     threads : int, optional
         By default all cores. The index does not depend on it.
     build_memory : int or str, optional
@@ -132,6 +135,7 @@ def build(
         coarse=coarse,
         bound=bound,
         list_order=list_order,
+        centroids=centroids,
         seed=seed,
         threads=threads,
         build_memory=size("build_memory", build_memory),
@@ -237,7 +241,7 @@ def estimate(
     >>> rabitq_ssd.estimate(n=10**9, dim=128, dtype="u8", memory="32GiB")  # doctest: +SKIP
     """
     known = {"metric", "nlist", "bits", "record", "preset", "prefix_dims", "coarse", "bound"}
-    unknown = set(options) - known - {"list_order", "seed", "threads", "on_invalid"}
+    unknown = set(options) - known - {"list_order", "centroids", "seed", "threads", "on_invalid"}
     if unknown:
         raise TypeError(f"estimate has no argument {min(unknown)!r}")
     sizes = {"memory": size("memory", memory), "build_memory": size("build_memory", build_memory)}

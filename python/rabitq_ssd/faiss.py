@@ -101,7 +101,7 @@ class IndexRaBitQSSD:
             raise FileExistsError(f"{os.fspath(path)} exists already; read_index opens an index")
         self.d = d
         self.metric_type = metric
-        self.nprobe = 32
+        self.nprobe = 128
         self.verbose = False
         self._options = options
         self._nlist = nlist

@@ -72,6 +72,7 @@ def test_batches_that_do_not_fit_say_why(
     [
         (ValueError, "metric", {"metric": "l3"}),
         (ValueError, "list_order", {"list_order": "random"}),
+        (ValueError, "centroids", {"centroids": "f16"}),
         (ValueError, "bits", {"bits": 1}),
         (ValueError, "nlist", {"nlist": 0}),
         (TypeError, "nlist", {"nlist": "many"}),
@@ -117,7 +118,7 @@ def test_the_order_of_records_changes_reads_and_not_results(rows: Any, tmp_path:
     near = rabitq_ssd.build(rows, tmp_path / "a", list_order="locality")
     far = rabitq_ssd.build(rows, tmp_path / "b", list_order="distance")
     assert same(near, far, rows)
-    needs = rabitq_ssd.estimate(rows, list_order="distance", dir=tmp_path)
+    needs = rabitq_ssd.estimate(rows, list_order="distance", centroids="f32", dir=tmp_path)
     assert needs["disk_bytes"] > 0
 
 

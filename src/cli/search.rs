@@ -31,7 +31,7 @@ pub(crate) struct Args {
           value_parser = at_least_1, allow_negative_numbers = true)]
     k: usize,
     /// Lists to visit: more find more and take longer; above the number of lists means all
-    /// [default: 32]
+    /// [default: 128; 32 with --preset paper]
     #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true)]
     nprobe: Option<usize>,
     /// Instead: the cheapest search that reached this recall when the index was tuned (see tune);

@@ -188,7 +188,7 @@ impl Index {
     /// k : int
     ///     Neighbours of each query.
     /// nprobe : int, optional
-    ///     Lists to visit, by default 32; more find more and take longer. More than `nlist` is all.
+    ///     Lists to visit, by default 128; more find more and take longer. More than `nlist` is all.
     /// recall : float, optional
     ///     Instead of `nprobe`: the cheapest search that reached this recall in `rabitq_ssd.tune`.
     /// threads : int, optional

@@ -107,6 +107,9 @@ pub(crate) fn build(given: &Bound<'_, PyDict>, rows: u64) -> PyResult<BuildOptio
     if let Some((key, value)) = get("list_order")? {
         o.list_order = name(key, &value)?;
     }
+    if let Some((key, value)) = get("centroids")? {
+        o.centroids = name(key, &value)?;
+    }
     if let Some((key, value)) = get("seed")? {
         o.seed = whole(key, &value)?;
     }
