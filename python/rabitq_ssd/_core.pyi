@@ -164,9 +164,7 @@ def groundtruth(
 def measure(
     index: Index,
     queries: _F32,
-    truth_k: int,
-    ids: _U64,
-    scores: _F32 | None,
+    truth: tuple[int, _U64, _F32 | None],
     *,
     k: int,
     nprobe: int | None,
@@ -182,9 +180,7 @@ def measure(
 def tune(
     index: Index,
     queries: _F32,
-    truth_k: int,
-    ids: _U64,
-    scores: _F32 | None,
+    truth: tuple[int, _U64, _F32 | None],
     *,
     with_self: bool,
     k: list[int],

@@ -89,7 +89,7 @@ def bench(
         raise ValueError("give nprobe or recall, not both")
     index = _opened(index)
     found = _read_queries(queries)
-    truth_k, truth_ids, scores = _truth(groundtruth, ids)
+    truth = _truth(groundtruth, ids)
     recalls = [_share("recall", r) for r in _several(recall)]
     rows: list[dict[str, Any]] = []
     for at_threads in _several(threads) or [None]:
@@ -99,9 +99,7 @@ def bench(
                     rows += _core.measure(
                         index,
                         found,
-                        truth_k,
-                        truth_ids,
-                        scores,
+                        truth,
                         k=at_k,
                         nprobe=at,
                         recalls=recalls,
@@ -149,7 +147,7 @@ def tune(
         if queries is None:
             raise ValueError("groundtruth is of queries: give them as well")
         asked = _read_queries(queries)
-        truth_k, truth_ids, scores = _truth(groundtruth, ids)
+        truth = _truth(groundtruth, ids)
     else:
         if x is None:
             raise ValueError("give the rows the index was built from, or queries and groundtruth")
@@ -171,13 +169,11 @@ def tune(
             )
         if ids is None and index.info()["external_ids"]:
             raise ValueError("the index returns external ids: give ids")
-        truth_k, truth_ids, scores = _truth((distances, found), ids)
+        truth = _truth((distances, found), ids)
     return _core.tune(
         index,
         asked,
-        truth_k,
-        truth_ids,
-        scores,
+        truth,
         with_self=with_self,
         k=ks,
         recalls=[_share("recall", r) for r in _several(recall)],

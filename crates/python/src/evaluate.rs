@@ -58,6 +58,9 @@ fn groundtruth<'py>(
     table.into_arrays(py, false)
 }
 
+/// Exact neighbours: how many of each query, their ids, their distances if those are known.
+type Neighbours<'py> = (usize, PyReadonlyArray1<'py, u64>, Option<PyReadonlyArray1<'py, f32>>);
+
 /// What is measured: queries and their neighbours, in the ids of the index.
 struct Asked {
     queries: Vec<f32>,
@@ -68,14 +71,12 @@ impl Asked {
     fn new<'py>(
         index: &Index,
         queries: &Bound<'py, PyAny>,
-        k: usize,
-        ids: &PyReadonlyArray1<'py, u64>,
-        scores: Option<&PyReadonlyArray1<'py, f32>>,
+        (k, ids, scores): &Neighbours<'py>,
     ) -> PyResult<Self> {
         let info = index.at_open();
         let queries = Queries::of(queries, info.dim)?;
-        let scores = scores.map(|scores| scores.as_slice().map(<[f32]>::to_vec)).transpose()?;
-        let truth = Truth::new(k, info.metric, ids.as_slice()?.to_vec(), scores)
+        let scores = scores.as_ref().map(|scores| scores.as_slice().map(<[f32]>::to_vec));
+        let truth = Truth::new(*k, info.metric, ids.as_slice()?.to_vec(), scores.transpose()?)
             .map_err(|e| error::value(&e))?;
         if queries.n == 0 || truth.queries() != queries.n {
             return Err(PyValueError::new_err(format!(
@@ -98,15 +99,13 @@ impl Asked {
 
 /// Measures one setting at `nprobe`, or at the least nprobe that reaches each of `recalls`.
 #[pyfunction]
-#[pyo3(signature = (index, queries, truth_k, ids, scores, *, k, nprobe, recalls, alpha, epsilon, inflight, pipeline, threads, rounds, warmup))]
+#[pyo3(signature = (index, queries, truth, *, k, nprobe, recalls, alpha, epsilon, inflight, pipeline, threads, rounds, warmup))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python half")]
 fn measure<'py>(
     py: Python<'py>,
     index: &Index,
     queries: &Bound<'py, PyAny>,
-    truth_k: usize,
-    ids: PyReadonlyArray1<'py, u64>,
-    scores: Option<PyReadonlyArray1<'py, f32>>,
+    truth: Neighbours<'py>,
     k: usize,
     nprobe: Option<usize>,
     recalls: Vec<f64>,
@@ -118,9 +117,9 @@ fn measure<'py>(
     rounds: usize,
     warmup: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let asked = Asked::new(index, queries, truth_k, &ids, scores.as_ref())?;
+    let asked = Asked::new(index, queries, &truth)?;
     asked.check_k(k)?;
-    let (library, info) = (index.library()?, index.at_open().clone());
+    let (library, info) = (index.opened()?, index.at_open().clone());
     let d = SearchOptions::default();
     let options = SearchOptions {
         k,
@@ -151,15 +150,13 @@ fn measure<'py>(
 /// Finds the cheapest search for each recall and keeps it in the index. With `with_self`, the first
 /// neighbour of each query is the query itself.
 #[pyfunction]
-#[pyo3(signature = (index, queries, truth_k, ids, scores, *, with_self, k, recalls, alpha, epsilon, threads, progress))]
+#[pyo3(signature = (index, queries, truth, *, with_self, k, recalls, alpha, epsilon, threads, progress))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python half")]
 fn tune<'py>(
     py: Python<'py>,
     index: &Index,
     queries: &Bound<'py, PyAny>,
-    truth_k: usize,
-    ids: PyReadonlyArray1<'py, u64>,
-    scores: Option<PyReadonlyArray1<'py, f32>>,
+    truth: Neighbours<'py>,
     with_self: bool,
     k: Vec<usize>,
     recalls: Vec<f64>,
@@ -168,11 +165,11 @@ fn tune<'py>(
     threads: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let asked = Asked::new(index, queries, truth_k, &ids, scores.as_ref())?;
+    let asked = Asked::new(index, queries, &truth)?;
     for &k in &k {
         asked.check_k(k + usize::from(with_self))?;
     }
-    let (library, info, dir) = (index.library()?, index.at_open().clone(), index.dir().clone());
+    let (library, info, dir) = (index.opened()?, index.at_open().clone(), index.dir().clone());
     let threads = options::threads_or_all(threads)?;
     let pairs: Vec<(f32, f32)> =
         alpha.iter().flat_map(|&a| epsilon.iter().map(move |&e| (a, e))).collect();

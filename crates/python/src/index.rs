@@ -44,7 +44,7 @@ struct Open {
 
 impl Index {
     /// The index, if it is not closed.
-    pub(crate) fn library(&self) -> PyResult<Arc<Library>> {
+    pub(crate) fn opened(&self) -> PyResult<Arc<Library>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(found) = open.as_mut() else {
             return Err(PyValueError::new_err("the index is closed"));
@@ -250,7 +250,7 @@ impl Index {
         let given =
             Given { k, nprobe, recall, alpha, epsilon, inflight, pipeline, timeout, deterministic };
         let o = given.options(self)?;
-        let index = self.library()?;
+        let index = self.opened()?;
         let queries = Queries::of(queries, self.info.dim)?;
         let threads = match threads {
             Some(threads) => options::threads("threads", threads)?,
@@ -283,7 +283,7 @@ impl Index {
 
     /// Describe the index: parameters, sizes and how it is read, as `rabitq-ssd info --json` does.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.library()?.info())
+        to_python(py, &self.opened()?.info())
     }
 
     /// Compare every byte with its checksum.
