@@ -125,7 +125,11 @@ fn centroids_come_back_from_their_bytes_and_scales_that_are_none_do_not() {
         [Centroids::from_f32(rows.clone(), DIM, metric), Centroids::rounded(&rows, DIM, metric)]
     {
         let (kind, mut bytes) = (centroids.kind(), Vec::new());
-        centroids.each_piece(|piece| Ok(bytes.extend_from_slice(piece))).unwrap();
+        let mut take = |piece: &[u8]| {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        };
+        centroids.each_piece(&mut take).unwrap();
         assert_eq!(bytes.len() as u64, Centroids::bytes_for(kind, DIM, 7));
         let read = |bytes: &[u8]| Centroids::from_bytes(kind, bytes.to_vec(), DIM, 7, metric);
         let (mut a, mut b) = (vec![0f32; DIM], vec![0f32; DIM]);
