@@ -142,8 +142,8 @@ pub enum OnInvalid {
 pub struct BuildOptions {
     /// Default [`Metric::L2`].
     pub metric: Metric,
-    /// Number of inverted lists; by default the smaller of n / 64 (fewer where a list's centroid would
-    /// weigh more than a tenth of its codes) and 8 √n, but not below n / 1024, the paper's rule.
+    /// Number of inverted lists; by default n / 64, fewer where what lists take in RAM would weigh more
+    /// than a tenth of all, and at most 8 √n, but not below n / 1024, the paper's rule.
     pub nlist: Option<usize>,
     /// Bits B per dimension of `split` records, 2..=9; default 9 (paper §5.1).
     pub bits: u32,

@@ -9,7 +9,6 @@
 use codec::{Encoder, Estimator, ScalarEncoder, ScalarRanges, prefix_factors, sign_code};
 use dataset::{Base, Rounding, RowSet};
 use rayon::prelude::*;
-use simd::Kernels;
 use std::path::Path;
 
 use super::Watch;
@@ -17,7 +16,7 @@ use super::assign::{Assignment, PLACE, Place, entries};
 use super::checkpoint::Checkpoint;
 use super::lists::Lists;
 use super::memory::Memory;
-use super::prepare::prepare;
+use super::prepare::{length, prepare};
 use super::runs::{Buffer, Layout, RunReader, Sorted};
 use super::spill::Spill;
 use super::train::Trained;
@@ -241,8 +240,7 @@ impl<'a> RowScratch<'a> {
         debug_assert_eq!(whole, Ok(()));
         values.copy_from_slice(&self.raw);
         if shape.metric == Metric::Cosine {
-            let length = f64::from(Kernels::best().dot(row, row)).sqrt() as f32;
-            norm.copy_from_slice(&length.to_le_bytes());
+            norm.copy_from_slice(&(length(row) as f32).to_le_bytes());
         }
     }
 }

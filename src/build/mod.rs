@@ -42,7 +42,7 @@ pub use plan::{BaseShape, BuildPlan};
 
 pub(crate) use encode::estimator;
 
-use crate::config::BuildOptions;
+use crate::config::{BuildOptions, CentroidKind};
 use crate::error::BuildError;
 use crate::progress::Progress;
 use crate::store::manifest::{MANIFEST, Manifest};
@@ -161,7 +161,10 @@ impl Job<'_> {
         let mut trained = self.train(&survey, &plan)?;
         let counts = self.assign(&survey, &mut trained, &plan)?;
         let assignment = Assignment::open(&self.checkpoint.path(ASSIGNMENT), base.n())?;
-        let (rotation, asked) = (&trained.rotation, o.centroids);
+        // Where the memory asked for has no room for floats, tight lists go without them.
+        let floats = plan.clone().set_centroids(CentroidKind::F32, base.into(), o);
+        let asked = if floats.is_ok() { o.centroids } else { plan.centroids };
+        let rotation = &trained.rotation;
         let centroids = std::mem::take(&mut trained.centroids);
         let lists =
             Lists::new(&centroids, &counts, &assignment, asked, rotation, &plan, &self.pool)?;

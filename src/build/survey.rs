@@ -3,9 +3,8 @@
 //! One streaming pass before anything expensive, so that a bad row is named before hours of
 //! training. 8-bit rows cannot be invalid and are only read when zero rows matter (cosine).
 
-use dataset::{Base, Dtype, MIN_SQUARED_NORM, RowCheck, RowSet, check_rows};
+use dataset::{Base, Dtype, MIN_NORM, RowCheck, RowSet, check_rows, precise_squared_norm};
 use rayon::prelude::*;
-use simd::Kernels;
 
 use crate::config::{Metric, OnInvalid};
 use crate::error::BuildError;
@@ -116,9 +115,8 @@ fn check_block(values: &[f32], dim: usize, metric: Metric, start: u64) -> (RowCh
     check_rows(values, dim, start, &mut check);
     let mut zeros = RowSet::default();
     if metric == Metric::Cosine && check.zero_rows() > 0 {
-        let kernels = Kernels::best();
         for (row, v) in (start..).zip(values.chunks_exact(dim)) {
-            if kernels.dot(v, v) < MIN_SQUARED_NORM {
+            if precise_squared_norm(v) < f64::from(MIN_NORM).powi(2) {
                 zeros.insert(row);
             }
         }

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "K,...", value_delimiter = ',', value_parser = at_least_1,
           allow_negative_numbers = true)]
     k: Vec<usize>,
-    /// Lists to visit; one or several [default: 32]
+    /// Lists to visit; one or several [default: 128; 32 with --preset paper]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = at_least_1,
           allow_negative_numbers = true)]
     nprobe: Vec<usize>,

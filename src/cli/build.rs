@@ -85,6 +85,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     warn(&report, &options, console);
     // Not opened: what searches hold in RAM may be more than this build was allowed.
     let info = IndexInfo::read(&args.out, &OpenOptions::default())?;
+    if info.centroids != estimate.plan.centroids {
+        console.warn(format_args!(
+            "the lists are too tight for centroids of a byte a value: they are floats, so {} bytes in \
+             RAM instead of {} and {} prefix dims; --centroids i8 keeps bytes, at a loss of recall",
+            grouped(info.resident_bytes),
+            grouped(estimate.plan.resident_bytes),
+            info.prefix_dims
+        ));
+    }
     console.object(&json!({
         "event": "built", "out": args.out.to_string_lossy(), "info": info,
         "total_seconds": report.total_seconds, "resumed": report.resumed,

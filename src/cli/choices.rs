@@ -13,14 +13,15 @@ use super::table::Pairs;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Choices {
     /// What options that are not given stand for: default, or paper (the paper's index: its own
-    /// bound, split records of 9 bits, vectors / 1024 lists found by irq)
+    /// bound, split records of 9 bits in order of distance, vectors / 1024 lists found by irq, f32
+    /// centroids)
     #[arg(long, value_name = "default|paper", default_value_t = Preset::Default)]
     preset: Preset,
     /// l2 (squared Euclidean), ip (inner product) or cosine
     #[arg(long, value_name = "l2|ip|cosine", default_value_t = Metric::L2)]
     pub(crate) metric: Metric,
-    /// Inverted lists [default: vectors / 64 up to 8 √vectors, fewer where centroids would weigh more
-    /// than a tenth of the codes]
+    /// Inverted lists [default: vectors / 64, fewer where lists would weigh more than a tenth of the
+    /// resident size; at most 8 √vectors, at least vectors / 1024]
     #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true)]
     nlist: Option<usize>,
     /// Bits per dimension of split records, 2 to 9: more bits, better re-ranking, larger records

@@ -27,7 +27,8 @@ pub(crate) struct Args {
     /// Values in each vector
     #[arg(long, value_name = "D", value_parser = at_least_1, allow_negative_numbers = true)]
     dim: usize,
-    /// File to write; its extension gives the format: .fbin .u8bin .fvecs .bvecs .npy
+    /// File to write, replaced if it exists; its extension gives the format: .fbin .f16bin .u8bin
+    /// .fvecs .bvecs .npy
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Seed of everything random

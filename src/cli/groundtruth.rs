@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// l2 (squared Euclidean), ip (inner product) or cosine
     #[arg(long, value_name = "l2|ip|cosine", default_value_t = Metric::L2)]
     metric: Metric,
-    /// File to write
+    /// File to write, replaced if it exists
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Threads [default: all]

@@ -154,6 +154,12 @@ impl SearchArgs {
         }
     }
 
+    /// Whether nothing was given that may find less than the tuned point did.
+    pub(crate) fn keeps_tuned(&self, alpha: Option<f32>) -> bool {
+        let own = alpha.is_some() || self.epsilon.is_some() || self.threshold.is_some();
+        !own && self.preset == Preset::Default
+    }
+
     /// The options of one search; refuses an alpha that `--deterministic` contradicts.
     pub(crate) fn options(&self, setting: &Setting) -> anyhow::Result<SearchOptions> {
         let default = self.preset.search();

@@ -116,10 +116,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     for (query, result) in (queries.first..).zip(&results) {
         console.object(&Line { query, ids: &result.ids, scores: &result.scores })?;
     }
-    let recall = args.recall.map_or_else(
-        || "unknown: compare with ground truth by `bench`".into(),
-        |recall| format!("at least {recall} when the index was tuned"),
-    );
+    let recall = match args.recall {
+        Some(recall) if args.search.keeps_tuned(args.alpha) => {
+            format!("at least {recall} when the index was tuned")
+        }
+        _ => "unknown: compare with ground truth by `bench`".into(),
+    };
     // Anew: by now a reader may have had to do without the backend.
     let info = index.info();
     let summary = summary(&options, setting.threads(), &info, &results, wall, &recall);

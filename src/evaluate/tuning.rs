@@ -89,7 +89,10 @@ impl Tuning {
     /// # Errors
     /// When the file cannot be written; what was there stays.
     pub fn write(&self, dir: &Path) -> io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".tuning-").tempfile_in(dir)?;
+        // With the usual mode, as the other files of the index: others may read them too.
+        let mut file = tempfile::Builder::new().prefix(".tuning-").make_in(dir, |path| {
+            fs_err::OpenOptions::new().write(true).create_new(true).open(path)
+        })?;
         file.write_all(&serde_json::to_vec_pretty(self)?)?;
         file.as_file().sync_all()?;
         file.persist(dir.join(TUNING)).map_err(|error| error.error)?;

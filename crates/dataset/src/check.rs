@@ -12,8 +12,12 @@ use crate::rowset::RowSet;
 /// sums over dimensions, distances between two such rows (4 times this) and their scalings.
 pub const MAX_SQUARED_NORM: f32 = 1e30;
 
-/// Rows with a smaller squared norm count as zero: f32 cannot divide by it with any precision.
+/// Sums of squares below this have lost bits of f32, and are taken in f64.
 pub const MIN_SQUARED_NORM: f32 = f32::MIN_POSITIVE;
+
+/// The least norm of a row that does not count as zero: values of shorter ones have lost bits
+/// themselves.
+pub const MIN_NORM: f32 = f32::MIN_POSITIVE;
 
 /// One row that cannot be indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +70,7 @@ impl RowCheck {
         &self.invalid
     }
 
-    /// Number of valid rows whose squared norm is below [`MIN_SQUARED_NORM`].
+    /// Number of valid rows whose norm is below [`MIN_NORM`].
     pub fn zero_rows(&self) -> u64 {
         self.zero_rows
     }
@@ -110,15 +114,21 @@ pub fn check_rows(rows: &[f32], dim: usize, start: u64, out: &mut RowCheck) {
                 out.reject(Invalid { row: number, reason: InvalidReason::NonFinite });
                 continue;
             }
-            squared = row.iter().map(|&v| f64::from(v) * f64::from(v)).sum();
+            squared = precise_squared_norm(row);
         }
         if squared > f64::from(MAX_SQUARED_NORM) {
             out.reject(Invalid { row: number, reason: InvalidReason::NormOverflow });
             continue;
         }
-        out.zero_rows += u64::from(squared < f64::from(MIN_SQUARED_NORM));
+        out.zero_rows += u64::from(squared < f64::from(MIN_NORM).powi(2));
         out.max_norm = out.max_norm.max(squared.sqrt() as f32);
     }
+}
+
+/// The sum of squares, which no f32 under- or overflows.
+#[must_use]
+pub fn precise_squared_norm(row: &[f32]) -> f64 {
+    row.iter().map(|&v| f64::from(v) * f64::from(v)).sum()
 }
 
 /// Sum of squares in 16 lanes, so that it vectorises; NaN and infinities come through.

@@ -40,7 +40,10 @@ pub mod synth;
 mod error;
 
 pub use base::Base;
-pub use check::{Invalid, InvalidReason, MAX_SQUARED_NORM, MIN_SQUARED_NORM, RowCheck, check_rows};
+pub use check::{
+    Invalid, InvalidReason, MAX_SQUARED_NORM, MIN_NORM, MIN_SQUARED_NORM, RowCheck, check_rows,
+    precise_squared_norm,
+};
 pub use convert::convert;
 pub use dtype::{Dtype, Rounding};
 pub use error::{DatasetError, LooksLike};

@@ -39,12 +39,13 @@ fn norms_beyond_f32_arithmetic_are_overflows_and_large_ones_are_not() {
 }
 
 #[test]
-fn zero_rows_are_valid_and_counted_also_when_only_f32_makes_them_zero() {
+fn zero_rows_are_valid_and_counted_and_short_rows_are_none() {
     let rows = [0.0, -0.0, 1e-30, 1e-30, 1e-19, 0.0, 3.0, 4.0];
     let found = check(&rows, 2, 0);
-    assert_eq!((found.zero_rows(), found.max_norm()), (3, 5.0));
+    assert_eq!((found.zero_rows(), found.max_norm()), (1, 5.0));
     assert!(found.first().is_none() && found.invalid().is_empty());
-    assert_eq!(check(&[2e-19], 1, 0).zero_rows(), 0);
+    assert_eq!(check(&[2e-38], 1, 0).zero_rows(), 0);
+    assert_eq!(check(&[1e-38], 1, 0).zero_rows(), 1, "no normal float");
 }
 
 #[test]
