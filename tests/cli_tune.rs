@@ -3,6 +3,8 @@
 
 mod workbench;
 
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::Value;
 use workbench::Workbench;
 
@@ -22,6 +24,8 @@ fn rows_of_the_base_stand_in_for_queries_and_the_points_hold_for_others() {
     let bench = bench();
     let points = points(&bench, "tune i --base b.fbin --k 5 --recall 0.8,0.95 --sample 300 --json");
     assert_eq!(points.len(), 2);
+    let mode = |name: &str| fs_err::metadata(bench.path(name)).unwrap().permissions().mode();
+    assert_eq!(mode("i/tuning.json"), mode("i/manifest.json"), "whoever may search may read both");
     for (point, target) in points.iter().zip([0.8, 0.95]) {
         assert_eq!(point["target_recall"], target);
         assert!(point["recall"].as_f64().unwrap() >= target, "{point}");

@@ -52,6 +52,31 @@ fn zero_rows_under_cosine_leave_every_other_result_as_it_was() {
     }
 }
 
+/// Squares of such values are nothing in f32.
+#[test]
+fn short_rows_and_short_queries_under_cosine_compare_as_long_ones() {
+    let mut rows = clustered(1000, 32, 44);
+    for (i, row) in rows.iter_mut().enumerate() {
+        let length = [1.0, 1e-21, 1e-30][i % 3];
+        row.iter_mut().for_each(|v| *v *= length);
+    }
+    let f = Fixture::of(rows, Dtype::F32);
+    for record in [RecordKind::F32, RecordKind::Split] {
+        let o =
+            BuildOptions { metric: Metric::Cosine, record, overwrite: true, ..Default::default() };
+        let index = f.index(&o);
+        assert_eq!(index.info().zero_rows, 0);
+        for (row, q) in f.rows.iter().enumerate().step_by(70) {
+            for shorter in [1.0, 1e-5] {
+                let q: Vec<f32> = q.iter().map(|v| v * shorter).collect();
+                let found = index.search(&q, &SearchOptions { k: 1, ..exhaustive() }).unwrap();
+                assert_eq!(found.ids, [row as u64], "{record} {shorter}");
+                assert!((found.scores[0] - 1.0).abs() < 1e-3, "{}", found.scores[0]);
+            }
+        }
+    }
+}
+
 /// More bits must never make it worse, whatever the lengths of the rows under inner product.
 #[test]
 fn recall_under_inner_product_rises_with_each_bit_from_2_to_9() {

@@ -385,6 +385,23 @@ fn centroids_are_rounded_only_where_their_lists_are_wide() {
 }
 
 #[test]
+fn memory_without_room_for_floats_fails_no_build_of_tight_lists() {
+    let folder = Folder::of(2600, 64, |row, d| if row % 130 == d { 100.0 } else { 0.0 });
+    let ask = |prefix| BuildOptions { nlist: Some(130), prefix, ..BuildOptions::default() };
+    let base = folder.base();
+    let least = BuildPlan::new(&base, &ask(Prefix::Dims(64))).unwrap();
+    assert_eq!(least.centroids, CentroidKind::I8);
+    for (more, kept) in [(0, CentroidKind::I8), (1 << 20, CentroidKind::F32)] {
+        let o = ask(Prefix::Memory(least.resident_bytes + more));
+        let out = folder.path(&format!("index {more}"));
+        Index::build(&base, &out, &o, &Silent).unwrap();
+        let info = Index::open(&out, &OpenOptions::default()).unwrap().info();
+        assert_eq!(info.centroids, kept);
+        assert!(info.resident_bytes <= least.resident_bytes + more);
+    }
+}
+
+#[test]
 fn graphs_keep_floats_and_say_so_when_asked_for_bytes() {
     let folder = Folder::mixed(600, 8);
     let graph = |centroids| BuildOptions {
