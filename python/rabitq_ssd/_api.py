@@ -192,7 +192,8 @@ def open(
     >>> with rabitq_ssd.open("my.index") as index:  # doctest: +SKIP
     ...     distances, ids = index.search(queries, k=10)
     """
-    return _core.open_index(os.fspath(dir), io_backend, direct, io_timeout)
+    # It is opened again after a fork and from a pickle, wherever the process is by then.
+    return _core.open_index(os.path.abspath(dir), io_backend, direct, io_timeout)
 
 
 def info(dir: Path) -> dict[str, Any]:
@@ -207,7 +208,7 @@ def info(dir: Path) -> dict[str, Any]:
 
 
 def verify(dir: Path, progress: Progress = None) -> dict[str, Any]:
-    """Compare every byte of the index in ``dir`` with its checksums.
+    """Compare every byte that searches of the index in ``dir`` rest on with its checksums.
 
     Returns a dict: ok, problem, and files, each with name, bytes, ok, problem and bad_pages.
     Raises FileNotFoundError or OpenError where there is nothing to compare with.
@@ -252,6 +253,7 @@ def estimate(
         if len(x.shape) != 2:
             raise ValueError(f"vectors must have shape (n, dim), found {tuple(x.shape)}")
         (n, dim) = x.shape
+        n = n if rows is None else min(n, rows)
         names = {"float16": "f16", "uint8": "u8", "int8": "i8"}
         return _core.estimate_shape(
             n, dim, names.get(np.dtype(x.dtype).name, "f32"), os.fspath(dir), checked
@@ -289,6 +291,8 @@ def generate(
         if value < 1:
             raise ValueError(f"{name} must be at least 1, found {value}")
     out, also = os.fspath(out), None if queries_out is None else os.fspath(queries_out)
+    if also is not None and os.path.realpath(out) == os.path.realpath(also):
+        raise ValueError(f"out and queries_out name the same file: {out}")
     _core.generate(
         out,
         n,

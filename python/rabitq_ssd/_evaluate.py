@@ -45,6 +45,9 @@ def groundtruth(
     )
     target = None if out is None else os.fspath(out)
     with _sources.files(x, beside) as source:
+        given = [*source.paths, *([queries] if isinstance(queries, (str, os.PathLike)) else [])]
+        if target is not None and any(_same(path, target) for path in given):
+            raise ValueError(f"{target} would overwrite what is read: choose another file")
         found = _core.groundtruth(
             source.paths,
             _read_queries(queries),
@@ -142,6 +145,8 @@ def tune(
     check_callable(progress)
     index = _opened(index)
     ks = _several(k)
+    if not ks or min(ks) < 1 or sample < 1:
+        raise ValueError(f"k and sample must be at least 1, found k {k}, sample {sample}")
     with_self = False
     if groundtruth is not None:
         if queries is None:
@@ -189,6 +194,10 @@ def _several(given: Any) -> list[Any]:
     if given is None:
         return []
     return list(given) if isinstance(given, Iterable) else [given]
+
+
+def _same(path: Path, other: Path) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _share(name: str, value: float) -> float:

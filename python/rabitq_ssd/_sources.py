@@ -93,7 +93,7 @@ def _expand(path: str | bytes) -> list[str]:
     found = glob.glob(os.path.join(glob.escape(folder), name.replace("[", "[[]")))
     if not found:
         raise FileNotFoundError(f"{path}: no file matches this pattern")
-    return sorted(found, key=lambda p: [(int(d or 0), t) for t, d in re.findall(r"(\D*)(\d*)", p)])
+    return sorted(found, key=lambda p: [(t, int(d or 0)) for t, d in re.findall(r"(\D*)(\d*)", p)])
 
 
 def _mapped_file(x: Any) -> str | None:
@@ -269,15 +269,28 @@ def read_ids(ids: Any, rows: int | None = None) -> npt.NDArray[np.uint64]:
     if isinstance(ids, (str, os.PathLike)):
         path = Path(os.fsdecode(ids))
         if path.suffix == ".u64bin":
-            ids = np.fromfile(path, dtype="<u8", offset=8)
+            ids = _u64bin(path)
         elif path.suffix == ".npy":
             ids = np.load(path)
         else:
             raise ValueError(f"{path}: ids are read from .npy or .u64bin")
-    found = checked_ids(ids).reshape(-1)[:rows]
+    found = checked_ids(ids)
+    if found.ndim != 1:
+        raise ValueError(f"ids must have one dimension, found shape {found.shape}")
+    found = found[:rows]
     values, counts = np.unique(found, return_counts=True)
     if (counts > 1).any():
         twice = int(values[counts > 1][0])
         first, second = (int(row) for row in np.flatnonzero(found == twice)[:2])
         raise ValueError(f"id {twice} stands at rows {first} and {second}: each row needs its own")
     return found
+
+
+def _u64bin(path: Path) -> npt.NDArray[np.uint64]:
+    """A u32 count, a u32 1, then so many u64."""
+    head = np.fromfile(path, dtype="<u4", count=2)
+    held = path.stat().st_size - 8
+    if len(head) < 2 or head[1] != 1 or int(head[0]) * 8 != held:
+        says = "no header" if len(head) < 2 else f"{head[0]} rows of {head[1]} in its header"
+        raise ValueError(f"{path}: {says}, and {max(held, 0)} bytes of ids after it")
+    return np.fromfile(path, dtype="<u8", offset=8)

@@ -23,6 +23,7 @@ import os
 import shutil
 import tempfile
 import threading
+import weakref
 from typing import Any, Union
 
 import numpy as np
@@ -64,7 +65,7 @@ class IndexRaBitQSSD:
     d : int
         Values in a row.
     nlist : int, optional
-        Inverted lists; by default n / 1024.
+        Inverted lists; by default as `rabitq_ssd.build` chooses.
     metric : METRIC_L2 or METRIC_INNER_PRODUCT
         Cosine is the inner product of rows and queries that `normalize_L2` scaled.
     path : path, optional
@@ -212,8 +213,8 @@ class _Rows:
     """Rows and their ids, until the index is built of them; the folder goes with the object."""
 
     def __init__(self, d: int, beside: str | None) -> None:
-        self._temporary = tempfile.TemporaryDirectory(prefix=".rabitq-ssd.", dir=beside)
-        self.folder = self._temporary.name
+        self.folder = tempfile.mkdtemp(prefix=".rabitq-ssd.", dir=beside)
+        weakref.finalize(self, _remove, self.folder, os.getpid())
         self.count = 0
         self.built = False
         self._d = d
@@ -243,6 +244,12 @@ class _Rows:
 
     def names(self) -> npt.NDArray[np.uint64] | None:
         return np.concatenate(self._ids) if self._named else None
+
+
+def _remove(folder: str, owner: int) -> None:
+    """Removes a temporary folder, unless this is a fork of the process that uses it."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def normalize_L2(x: npt.NDArray[np.float32]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -118,3 +120,17 @@ def test_wrong_calls_say_what_is_wrong(rows: Any, tmp_path: Path) -> None:
         faiss.read_index(tmp_path / "a").add(rows)
     with pytest.raises(FileNotFoundError):
         faiss.read_index(tmp_path / "none")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_that_ends_leaves_the_rows_to_its_parent(rows: Any) -> None:
+    code = (
+        "import os, sys, numpy as np; from rabitq_ssd import faiss\n"
+        "x = np.random.default_rng(0).random((500, 8), dtype=np.float32)\n"
+        "index = faiss.IndexRaBitQSSD(8); index.add(x)\n"
+        "child = os.fork()\n"
+        "if child == 0: sys.exit(0)\n"
+        "os.waitpid(child, 0); print(index.search(x[:2], 1)[1].ravel().tolist())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[0, 1]\n"

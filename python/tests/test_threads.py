@@ -107,3 +107,15 @@ def test_a_forked_process_searches_and_its_parent_goes_on(index: Any, rows: Any)
         os._exit(0 if found.tolist() == list(range(50)) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert index.search(rows[3], k=1).ids.tolist() == [3]
+
+
+def test_an_index_opened_by_a_relative_path_stays_itself_elsewhere(
+    rows: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, x in (("one", rows), ("two", -rows)):
+        (tmp_path / name).mkdir()
+        rabitq_ssd.build(x, tmp_path / name / "index")
+    monkeypatch.chdir(tmp_path / "one")
+    index = rabitq_ssd.open("index")
+    monkeypatch.chdir(tmp_path / "two")
+    assert pickle.loads(pickle.dumps(index)).search(rows[5], k=1).ids[0] == 5

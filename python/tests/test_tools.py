@@ -119,3 +119,50 @@ def test_sizes_are_read_as_on_the_command_line() -> None:
             size("m", wrong)
     with pytest.raises(TypeError):
         size("m", 1.5)  # type: ignore[arg-type]
+
+
+def test_what_is_read_is_never_written_over(rows: Any, tmp_path: Path) -> None:
+    x, out = tmp_path / "x.npy", tmp_path / "g.fbin"
+    np.save(x, rows)
+    before = x.read_bytes()
+    with pytest.raises(ValueError, match="overwrite"):
+        rabitq_ssd.groundtruth(x, rows[:3], k=2, out=x)
+    with pytest.raises(ValueError, match="overwrite"):
+        rabitq_ssd.groundtruth(rows, x, k=2, out=x)
+    assert x.read_bytes() == before
+    with pytest.raises(ValueError, match="same file"):
+        rabitq_ssd.generate(out, 100, 8, queries_out=f"{tmp_path}/./g.fbin")
+    assert not out.exists()
+
+
+def test_a_tuning_of_no_neighbours_is_refused_and_keeps_what_was_found(
+    rows: Any, tmp_path: Path
+) -> None:
+    index = rabitq_ssd.build(rows, tmp_path / "a", nlist=16)
+    rabitq_ssd.tune(index, rows, recall=0.8, sample=50, threads=1)
+    for wrong in ({"k": 0}, {"k": -1}, {"k": []}, {"sample": -5}):
+        with pytest.raises(ValueError, match="at least 1"):
+            rabitq_ssd.tune(index, rows, recall=0.8, **wrong)
+    assert index.search(rows[0], recall=0.8).ids[0] == 0
+
+
+def test_files_of_a_pattern_are_in_the_order_of_the_command_line(tmp_path: Path) -> None:
+    for value, name in enumerate(("a2", "b1", "a10", "c")):
+        rabitq_ssd.convert(np.full((1, 4), value, "f4"), tmp_path / f"gl_{name}.fbin")
+    rabitq_ssd.convert(tmp_path / "gl_*.fbin", tmp_path / "all.npy")
+    assert np.load(tmp_path / "all.npy")[:, 0].tolist() == [0, 2, 1, 3]
+
+
+def test_ids_of_another_shape_than_one_a_row_are_refused(rows: Any, tmp_path: Path) -> None:
+    names = tmp_path / "ids.u64bin"
+    for head, count in ((5, 3000), (3000, 2999)):
+        names.write_bytes(np.array([head, 1], "<u4").tobytes() + bytes(8 * count))
+        with pytest.raises(ValueError, match=r"ids\.u64bin"):
+            rabitq_ssd.build(rows, tmp_path / "a", ids=names)
+    with pytest.raises(ValueError, match="one dimension"):
+        rabitq_ssd.build(rows, tmp_path / "a", ids=np.arange(3000).reshape(1500, 2))
+    names.write_bytes(
+        np.array([3000, 1], "<u4").tobytes() + np.arange(7, 3007, dtype="<u8").tobytes()
+    )
+    index = rabitq_ssd.build(rows, tmp_path / "a", ids=names)
+    assert index.search(rows[0], k=1).ids[0] == 7
