@@ -27,6 +27,16 @@ pub enum Metric {
     Cosine,
 }
 
+impl Metric {
+    /// The metric of the codes: cosine is L2 on unit vectors.
+    pub(crate) fn of_codes(self) -> codec::Metric {
+        match self {
+            Self::Ip => codec::Metric::Ip,
+            Self::L2 | Self::Cosine => codec::Metric::L2,
+        }
+    }
+}
+
 /// What a record on SSD holds, and so what candidates are re-ranked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]

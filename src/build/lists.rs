@@ -7,7 +7,7 @@ use super::assign::Assignment;
 use super::grouping::group;
 use super::plan::BuildPlan;
 use crate::coarse::Centroids;
-use crate::config::{CentroidKind, Metric};
+use crate::config::CentroidKind;
 use crate::error::BuildError;
 
 /// The mean squared distance of a list's rows from its centroid is at least so many times the
@@ -64,7 +64,7 @@ impl Lists {
             positions[list as usize] = position;
         }
         let offsets = offsets(order.iter().map(|&list| counts[list as usize]));
-        let metric = if plan.metric == Metric::Ip { codec::Metric::Ip } else { codec::Metric::L2 };
+        let metric = plan.metric.of_codes();
         let mut centroids = None;
         if plan.centroids == CentroidKind::I8 {
             let rounded = Centroids::rounded(&rotated, padded, metric);

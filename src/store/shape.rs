@@ -45,9 +45,8 @@ impl Shape {
         })
     }
 
-    /// The metric of the codes: cosine is L2 on unit vectors.
     pub(crate) fn code_metric(&self) -> codec::Metric {
-        if self.metric == Metric::Ip { codec::Metric::Ip } else { codec::Metric::L2 }
+        self.metric.of_codes()
     }
 
     /// The layout of `split` records.
